@@ -5,8 +5,8 @@
  *
  * Invariants:
  * A1. The stages run in order, and the first refusal ends admission, so a caller without access to
- *     a project learns nothing about its records. A body is validated only for a caller with the
- *     permission, or for an agent whose self-access is decided after the body is known.
+ *     a project learns nothing about its records. A body is validated only if the caller has the
+ *     permission, or is an agent whose self-access is decided after the body is known.
  * A2. A request is admitted synchronously unless a stage returns a promise, because promises make a
  *     request more expensive.
  * A3. The rate-limit headers of an authenticated caller are added to the response even if the rate
@@ -155,9 +155,9 @@ function decodeSlots(
 }
 
 /**
- * Returns the project of a call: the project in the path, the project of the run in the path, or
- * the caller's own project. Returns undefined for rows without a project. A run in a project that
- * the caller may not enter is refused with `not_found`.
+ * Returns the project of a call. Depending on the row, this is the project in the path, the project
+ * of the run in the path, or the caller's own project. Returns undefined if the row needs no
+ * project. A run in a project that the caller may not enter is refused with `not_found`.
  */
 function placeOf(
   admission: Admission,
@@ -244,7 +244,7 @@ const validateBody: Stage = (admission) => {
   const { row } = routed
   if (incoming.broken === 'too_large')
     return refuse('payload_too_large', { limit: row.shape.limit ?? MAX_BODY_BYTES })
-  // The handler reads a streamed body, and repeats admission (`admitted`) afterwards.
+  // A streamed body is read by the handler, which then repeats admission (`admitted`).
   if (row.shape.upload === 'streamed') return undefined
   if (row.shape.upload)
     return readUpload(edge.bodyMemory, row, incoming, exchange).then((read) => {

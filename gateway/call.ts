@@ -46,8 +46,8 @@ export interface Edge {
 }
 
 /**
- * Performs the parts of a call. The implementation imports most modules of the gateway, so an
- * import of the implementation instead of this interface would create a cycle.
+ * Performs the parts of a call. Modules use this interface instead of its implementation to avoid
+ * import cycles, because the implementation imports most modules of the gateway.
  */
 export interface CallParts {
   /**
@@ -59,7 +59,7 @@ export interface CallParts {
     part: Call,
     more: Readonly<Record<string, unknown>>,
   ): MaybePromise<{ readonly reply: unknown } | Refusal>
-  /** Runs the preparation of a part for its checks only. */
+  /** Runs the preparation of a part only to perform its checks. No command is sent. */
   check(edge: Edge, part: Call, origin: Origin): Promise<Refusal | undefined>
 }
 

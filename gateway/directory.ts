@@ -63,8 +63,8 @@ const MAX_DEFINITIONS = 200
  */
 const MAX_LOADS = 10
 /**
- * Time in milliseconds between checks of whether this node's lease is fresh and whether a gateway
- * has ended.
+ * Interval in milliseconds at which this node checks whether its lease is fresh, and whether a
+ * gateway has ended.
  */
 const CHECK_EVERY_MS = 250
 const unavailable = (): Refusal => refuse('service_unavailable')

@@ -10,7 +10,7 @@ import { peopleText as text } from './text.ts'
 
 /** A principal or agent with its name. */
 interface Somebody {
-  /** Id of the principal; for an agent, the id of the agent. */
+  /** Id of the principal or, for an agent, the id of the agent. */
   readonly id: string
   readonly name: string
   readonly kind: 'user' | 'service' | 'agent' | 'system'

@@ -3,7 +3,7 @@
 /** A record, and the line on which it begins. The first line is 1. */
 export interface CsvRecord {
   readonly line: number
-  /** Fields. An empty field without quotation marks is undefined. */
+  /** The fields in order. A field that is empty and has no quotation marks is undefined. */
   readonly fields: readonly (string | undefined)[]
 }
 
@@ -74,7 +74,7 @@ function endOf(text: string, from: number, separator: string): number {
 }
 
 const NEEDS_QUOTES = /^$|[",\r\n]|^\s|\s$/
-/** Formats a record as a line of CSV. An empty text is quoted, and undefined is an empty field. */
+/** Formats a record as a line of CSV. An empty string becomes `""`, undefined an empty field. */
 export const csvLine = (fields: readonly (string | undefined)[]): string =>
   fields
     .map((field) =>

@@ -79,7 +79,7 @@ export function previewKind(mime: string, name: string): PreviewKind {
   return found ?? (type.startsWith('text/') || type.endsWith('+xml') ? 'text' : 'none')
 }
 
-/** Media types of images by file name extension, for extensions that differ from the subtype. */
+/** Media types of images, for the file name extensions that differ from the subtype. */
 const imageTypes: Readonly<Record<string, string>> = {
   svg: 'image/svg+xml',
   jpg: 'image/jpeg',
@@ -94,7 +94,7 @@ export function mediaTypeOf(kind: PreviewKind, mime: string, name: string): stri
   return getOwn(imageTypes, ending) ?? `${kind}/${ending}`
 }
 
-/** Returns whether bytes are probably text: the first 4,096 are valid UTF-8 without a zero byte. */
+/** Returns whether bytes are probably text: valid UTF-8 without zero bytes in the first 4,096. */
 export function looksLikeText(bytes: Uint8Array): boolean {
   const start = bytes.subarray(0, 4096)
   if (start.includes(0)) return false

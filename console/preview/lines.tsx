@@ -1,6 +1,6 @@
 /**
  * Text with line numbers. Only visible lines are in the document, and long lines are truncated, so
- * that any text can be shown.
+ * that large texts can be shown.
  */
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { visibleRange } from '../design/virtual/visible-range.ts'

@@ -4,7 +4,8 @@
  * else is rendered from its text. A PDF file that has a URL on the service is shown from that URL,
  * because the response is sandboxed.
  *
- * Invariant: no more of a file is loaded than the limit for its kind.
+ * Invariant: no more of a file is loaded than the limit for its kind, except by the browser's PDF
+ * viewer from a URL on the service.
  */
 import type { ComponentChildren } from 'preact'
 import { useEffect, useMemo, useState } from 'preact/hooks'
@@ -34,11 +35,11 @@ export interface FileStart {
 export type LoadFile = (most: number, signal: AbortSignal) => Promise<FileStart>
 
 const MIB = 1_048_576
-/** Number of bytes of a text file that are loaded for the preview. */
+/** Maximum number of bytes of a text file that are loaded for the preview. */
 const MAX_TEXT_BYTES = 2 * MIB
 /**
- * Number of characters above which Markdown is shown as plain text, because it is laid out as a
- * whole.
+ * Maximum length of Markdown in characters. A longer text is shown as plain text, because the whole
+ * document would have to be laid out at once.
  */
 const MAX_MARKDOWN_LENGTH = 200_000
 /** Maximum size in bytes of an image, audio, video or PDF file that is loaded for the preview. */

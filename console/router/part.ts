@@ -1,10 +1,10 @@
 /**
- * Loads parts of the program on demand. An upgrade of the service removes the files that an open
- * page may still need. The page then reloads once for each missing part.
+ * Loads parts of the program on demand. If an upgrade of the service has removed the file of a part
+ * that an open page needs, the page reloads, at most once for each part.
  *
  * Invariants:
  * P1. The page reloads only while the service answers. Otherwise the person would lose the page.
- * P2. A part that is still missing after the reload is reported, and causes no further reload.
+ * P2. A part that is still missing after the reload is reported. The page does not reload again.
  */
 import { shellText as text } from '../shell/text.ts'
 

@@ -18,8 +18,8 @@ export interface Route {
    */
   readonly early?: (params: Readonly<Record<string, string>>, query: URLSearchParams) => void
   /**
-   * Permission that the page requires, such as `project.view`: in the project or, for a page
-   * outside of projects, in the organization.
+   * Permission that the page requires, such as `project.view`. It is required in the project or, if
+   * the page does not belong to a project, in the organization.
    */
   readonly permission?: string
   /** The entry in the navigation. */

@@ -59,7 +59,7 @@ export function guardUnload(isNeeded: () => boolean): () => void {
 }
 /**
  * Returns the first question that must be answered before the page is left; undefined for none.
- * @param way the way of leaving. By default, the browser leaves the console.
+ * @param way how the page would be left. By default, the browser leaves the console.
  */
 const openQuestion = (way: Ways = {}): string | undefined => {
   for (const [question, { calls = true, tabs = true }] of guards) {
@@ -83,7 +83,7 @@ const questionBefore = ({ path, query }: Place, calls: boolean): string | undefi
 
 /** The data that the console stores in an entry of the browser's history. */
 interface Entry {
-  /** Position among the entries of the console, from which the distance to an entry is computed. */
+  /** Position among the console's entries. Two positions give the distance between two entries. */
   readonly at?: number
   readonly scroll?: number
 }
@@ -93,9 +93,9 @@ let shownAt = 0
 
 /**
  * Goes to a URL of the console.
- * @param options `replace` replaces the current entry of the history; `keep` keeps the scroll
- * position, for a changed filter or tab; `chosen`: the person has chosen the target, so a guard
- * that ignores calls by the program, such as that of a dialog, prompts as well.
+ * @param options `replace` replaces the current entry of the history. `keep` keeps the scroll
+ * position, as when a filter or tab changes. `chosen` means that the person chose the target, for
+ * example with a link, so that guards that ignore calls by the program prompt as well.
  */
 export function go(
   href: string,
@@ -141,15 +141,15 @@ export function startRouter(isOurs: (path: string) => boolean): void {
   history.scrollRestoration = 'manual'
   shownAt = entry().at ?? 0
   history.replaceState({ ...entry(), at: shownAt }, '')
-  /** Whether the next `popstate` is the return to the shown page after a refused confirmation. */
+  /** Whether the next `popstate` only returns to the shown page after a refused confirmation. */
   let returns = false
   addEventListener('popstate', () => {
     if (returns) {
       returns = false
       return
     }
-    // Only an entry that the browser has just created for a link within the page has no position.
-    // It follows the shown entry.
+    // An entry without a position was created by the browser just now, for a link within the page.
+    // Its position is the one after the shown entry.
     const { at = shownAt + 1, scroll = 0 } = entry()
     const question = questionBefore(current(), false)
     if (question !== undefined && at !== shownAt && !confirm(question)) {

@@ -17,8 +17,8 @@ export function useDraft(key: string): readonly [string, (text: string) => void]
     text,
     (next) => {
       setText(next)
-      // A longer text is not stored, because part of a text, such as a definition, would be
-      // useless.
+      // A text that is too long is not stored at all, because a part of it, such as an incomplete
+      // definition, would be useless.
       store(name, next === '' || next.length > MAX_CHARACTERS ? undefined : next)
     },
   ]

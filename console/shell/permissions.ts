@@ -1,8 +1,8 @@
 /** Matches permissions against the granted permissions of roles. */
 
 /**
- * Returns whether a granted permission covers another. The granted permission may end in a
- * wildcard. Its prefix with the name of the product is ignored.
+ * Returns whether a granted permission covers another one. The granted permission may end in a
+ * wildcard. Unless it is `*` or a permission for actions, its first segment, the brand, is ignored.
  */
 export function covers(granted: string, wanted: string): boolean {
   const plain =

@@ -1,9 +1,10 @@
 /** Ranks entries of the command palette for a typed text. */
 
 /**
- * Returns the rank of an entry. Lower is better. 0: the label starts with the text, 1: a later word
- * of the label does, 2: the label contains the text, 3: the label contains its characters in order,
- * 4: label and hint together contain its characters in order. Undefined: no match.
+ * Returns the rank of an entry, from 0 (best) to 4. Returns undefined if the entry does not match.
+ * 0: the label starts with the text. 1: a later word of the label starts with it. 2: the label
+ * contains the text. 3: the label contains the characters of the text in order. 4: the label and
+ * the hint together contain them in order.
  */
 export function rankOf(typed: string, label: string, hint: string): number | undefined {
   const wanted = typed.trim().toLowerCase()

@@ -102,9 +102,9 @@ async function refresh(): Promise<boolean> {
   }
 }
 /**
- * Kinds of changes that may affect the person's permissions. `refused`: the subscription to changes
- * was refused. `*`: changes between the loading of the session and the beginning of the
- * subscription may have been missed.
+ * Kinds of changes that may affect the person's permissions. `refused` means that the subscription
+ * to changes was refused. `*` means that changes may have been missed between the loading of
+ * the session and the beginning of the subscription.
  */
 const OF_PERMISSIONS: ReadonlySet<string> = new Set([
   'assignment',

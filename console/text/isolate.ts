@@ -1,6 +1,6 @@
 /**
- * Keeps the writing direction of a user's text from changing the order of the sentence around it.
- * The text is put between Unicode isolate characters (UAX #9).
+ * Prevents a user's text in a sentence from changing the order of the sentence by its writing
+ * direction. The text is put between Unicode isolate characters (UAX #9).
  */
 
 /** Characters that control the direction of text, except isolates. */

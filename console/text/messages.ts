@@ -45,7 +45,7 @@ const isolatedValue = (value: unknown): unknown =>
     : Array.isArray(value)
       ? value.map(isolatedValue)
       : value
-/** Returns a sentence that isolates the texts among its values. */
+/** Makes a text function isolate the strings among its values. Other texts are unchanged. */
 const isolated = (text: Text): Text =>
   typeof text === 'string' ? text : (...values) => text(...(values.map(isolatedValue) as never[]))
 

@@ -41,8 +41,8 @@ export function Views({
   readonly current: string
   readonly shown: Shown
   /**
-   * Applies a view. Undefined means the list without a view. `saved` is true if the view was saved
-   * from the current list.
+   * Applies a view or, if `view` is undefined, shows the list without a view. `saved` is true if
+   * the view has just been saved from the current list.
    */
   readonly onApply: (view: SavedView | undefined, saved: boolean) => void
 }) {

@@ -86,8 +86,8 @@ export interface Authentication {
    */
   expiryOf(caller: Caller): number | undefined
   /**
-   * Returns when the caller loses access if it makes no further request, in Unix milliseconds.
-   * Undefined means never.
+   * Returns the time in Unix milliseconds at which the caller loses access unless it makes another
+   * request. Returns undefined if the caller keeps access.
    */
   endOf(caller: Caller): number | undefined
 }

@@ -70,7 +70,7 @@ function admit({ scope, proof }: Caller, project: Project): Refusal | undefined 
 /**
  * Returns the project with the given handle or id. Returns `not_found` if no such project exists,
  * and `forbidden` if the caller may not enter the project.
- * @param history whether to find a deleted project too, because its records stay readable.
+ * @param history whether to return a deleted project as well. Its records stay readable.
  */
 export function enter(
   caller: Caller,

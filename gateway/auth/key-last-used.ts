@@ -13,9 +13,9 @@ export interface Touches {
   close(): void
 }
 
-/** Minimum number of milliseconds between two reports of one key. */
+/** Minimum time between two reports of the same key or session, in milliseconds. */
 const REPORT_EVERY_MS = 60_000
-/** Milliseconds for which the uses of several keys are collected into one report. */
+/** Time in milliseconds for which uses are collected before they are reported together. */
 const BATCH_MS = 1000
 
 /**

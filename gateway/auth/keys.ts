@@ -27,7 +27,7 @@ export interface Presented {
   readonly handle?: string
 }
 
-/** Length in characters of the tag that connects a key with its project, and of a key prefix. */
+/** Number of characters of the project tag in a key, and of the stored beginning of a key. */
 const TAG_LENGTH = 8
 /**
  * Returns the tag that the keys of a project contain. Two projects may share a tag, so a tag only

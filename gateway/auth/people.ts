@@ -112,7 +112,7 @@ export async function checkScope(
   })
 }
 
-/** Returns the roles that a caller currently holds, each by its id and by its name. */
+/** Returns the roles that a caller currently holds. Each role is listed by id and by name. */
 export async function rolesOf(
   { directory }: Pick<Edge, 'directory'>,
   project: string,
@@ -130,8 +130,8 @@ export async function rolesOf(
 }
 
 /**
- * Returns the names that interactions can use for a caller: the caller's id, and `role:` followed
- * by the id and by the name of each role that the caller holds.
+ * Returns the texts by which an interaction can refer to a caller. They are the caller's id and,
+ * for each role that the caller holds, `role:` with the id and `role:` with the name of the role.
  */
 export async function namesOf(
   edge: Pick<Edge, 'directory'>,

@@ -189,8 +189,8 @@ async function bindKey(
 }
 
 /**
- * Returns the answer to the earlier request that this request repeats under its idempotency key, or
- * undefined if there was no such request.
+ * Returns the answer to the earlier request with the same idempotency key. Returns undefined if
+ * this request does not repeat another one.
  */
 async function firstAnswer(
   edge: Edge,
@@ -239,10 +239,10 @@ function newIds(edge: Edge, project: string, changes: readonly PlannedChange[]) 
 }
 
 /**
- * Reserves a new id for a resource whose creation was refused, if the reservation of an interrupted
- * apply has become unusable. Either the reserved id was used by a resource that has since been
- * deleted or bound under another key, or the reservation of the workflow handle has expired.
- * Returns whether a new id was reserved.
+ * Reserves a new id for a resource whose creation was refused because the reservation of an
+ * interrupted apply cannot be used any more. Either the reserved id belongs to a resource that has
+ * since been deleted or bound under another key, or the reservation of the workflow handle has
+ * expired. Returns whether a new id was reserved.
  */
 async function renewReservation(
   hold: Hold,

@@ -1,7 +1,7 @@
 /**
- * Checks a plan against resources outside of the blueprint: maximum numbers of resources, the
- * handles of workflows, which are unique in the organization, and protected agents of other
- * blueprints.
+ * Checks the rules of a plan that also depend on resources outside of the blueprint: the maximum
+ * numbers of resources, the uniqueness of workflow handles in the organization, and the needs of
+ * protected agents of other blueprints.
  */
 import type { PlannedChange } from '../../protocol/blueprints/plan.ts'
 import type { Identity } from '../../protocol/blueprints/stored.ts'

@@ -1,9 +1,9 @@
 /**
- * Executes the commands of a plan. Each command goes through the permission check, the preparation
- * and the decision of its ordinary row, and includes the binding of its resource.
+ * Executes the commands of a plan. Like a call of its API row, each command needs the permission of
+ * the row, is prepared, and is decided by an actor. It also contains the binding of its resource.
  *
  * Invariant: the commands of one resource are executed in order, and tiers are executed one after
- * another. After a refusal, no further command is started. Completed changes remain.
+ * another. After a refusal, no more commands are started. Completed changes remain.
  */
 import { withReferences } from '../../protocol/blueprints/compare.ts'
 import type { PlannedChange } from '../../protocol/blueprints/plan.ts'

@@ -120,8 +120,8 @@ async function fromOwners(
   return answers.flatMap((answer) => (answer === null || isRefusal(answer) ? [] : [answer]))
 }
 /**
- * Looks up in the view the ids of resources that are separate actors, and reads each resource from
- * its owner.
+ * Reads resources that are separate actors: looks up their ids in the view, and then reads each
+ * resource from its owner.
  * @param names returns the names of the wanted resources of a type. Without it, all are read.
  */
 async function separateResources(

@@ -106,7 +106,7 @@ export async function refusedPlan(
     }
   return refusedByOthers(edge, project, changes, identityOf(call.body as Identity))
 }
-/** Runs the preparation of a row for its checks only. */
+/** Runs the preparation of a row only to perform its checks. */
 async function checked(
   edge: Edge,
   call: Call,

@@ -87,8 +87,8 @@ function misplaced(
 }
 
 /**
- * Prepares a direct call: checks the input and that the action is ready. The response is the
- * result, or the status of the call when the wait times out. A dry run is answered without a call.
+ * Prepares a direct call: checks that the input is valid and that the action is ready. The response
+ * is the result, or the status of the call if the wait times out. A dry run makes no call.
  */
 async function invoke(edge: Edge, call: Call): Promise<Prepared | Refusal> {
   const { project } = call
@@ -151,7 +151,7 @@ async function resultOf(edge: Edge, project: string, run: string, ms: number): P
     : { ...result, status_code: result.status === 'active' ? 202 : 200 }
 }
 
-/** Waits for the end of a run by following its timeline, at most `ms` milliseconds. */
+/** Follows the timeline of a run until the run ends, for at most `ms` milliseconds. */
 export async function waitForRunEnd(
   { world, followers }: Edge,
   project: string,

@@ -224,8 +224,8 @@ const recover: Prepare = async (edge, { project, slots }) => {
 }
 
 /**
- * Stores in the project which actions a saved loop may call, or that a loop was deleted, before the
- * request is answered (R2 of protocol/loops/standing.ts).
+ * Before a change to a loop is answered, stores in the project which actions the saved loop may
+ * call, or that the loop was deleted (R2 of protocol/loops/standing.ts).
  */
 async function noted<T>(
   { world }: Edge,
@@ -280,8 +280,8 @@ const startRun: Prepare = async (edge, call, { seed }) => {
     if (isRefusal(elsewhere)) return elsewhere
     const known = elsewhere === undefined ? here : await read(elsewhere)
     if (known && isRefusal(known)) return known
-    // The key is refused if its run has ended. It is also refused if its run is the run of a
-    // workflow, which the start of a loop cannot return.
+    // The key is refused if its run has ended, or if it is the run of a workflow, because the
+    // response to the start of a loop cannot contain such a run.
     if (known && (terminal.has(known.status) || !('loop_id' in known)))
       return refuse('idempotency_key_conflict', { run_id: known.id, status: known.status })
     if (known && elsewhere !== undefined) return { done: known }

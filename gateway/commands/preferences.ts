@@ -23,7 +23,7 @@ import { type Call, type Edge, rows, scopeId } from '../call.ts'
 import { answer, type LocalContext, type LocalQuery, newestPage } from '../listing.ts'
 import type { Prepare, Prepared } from '../prepare.ts'
 
-/** Query parameters that do not select records, and that a view therefore does not store. */
+/** Query parameters that do not select records. The filter of a view may not contain them. */
 const besides: ReadonlySet<string> = new Set(['cursor', 'limit', 'include', 'sort', 'order'])
 
 /** Returns the faults of a filter: unknown parameters, and values that do not fit the parameter. */

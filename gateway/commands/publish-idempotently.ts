@@ -1,6 +1,6 @@
 /**
- * Publishes source events under deduplication keys that the project's `events` actor may no longer
- * have. A view still has them (K1, K2 of protocol/events/sources.ts).
+ * Publishes source events under deduplication keys. A key that the project's `events` actor may no
+ * longer have is looked up in a view, which still has it (K1, K2 of protocol/events/sources.ts).
  */
 import type { Origin } from '../../protocol/entry.ts'
 import { isRefusal, type Refusal, refuse } from '../../protocol/errors.ts'

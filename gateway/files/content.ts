@@ -104,9 +104,9 @@ export function planContent(
  */
 const HIDING = /[\p{Cc}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu
 /**
- * Returns the `value-chars` of an extended header parameter (RFC 8187, section 3.2.1), for the last
- * segment of a path, whose separators are slashes or backslashes. Lone surrogates, which have no
- * UTF-8 form, are replaced.
+ * Returns the last segment of a path as `value-chars` of an extended header parameter (RFC 8187,
+ * section 3.2.1). Slashes and backslashes separate segments. Lone surrogates, which have no UTF-8
+ * form, are replaced.
  */
 const fileNameValue = (path: string): string =>
   encodeURIComponent(
@@ -121,9 +121,9 @@ export const matchesTag = (value: string | undefined, etag: string): boolean =>
   (value.trim() === '*' || value.split(',').some((one) => one.trim().replace(/^W\//, '') === etag))
 
 /**
- * Returns the single range that the value of `Range` requests, limited to the file. Returns
- * undefined when the whole file must be sent: for example without a value, for a malformed value,
- * and for several ranges.
+ * Returns the single range that the value of `Range` requests, limited to the file, or
+ * `unsatisfiable` if the file has no byte of it. Returns undefined if the whole file must be sent,
+ * for example because the value is absent or malformed, or contains several ranges.
  */
 function rangeOf(
   value: string | undefined,

@@ -25,7 +25,7 @@ export async function pagesOf(bytes: Buffer): Promise<number | 'unreadable'> {
     const head = between.slice(between.lastIndexOf(' obj') + 1)
     const end = text.indexOf('endstream', begin)
     if (end < 0) break
-    // Count only objects outside of streams, not the content of streams.
+    // Only the objects between streams are counted here, not the content of streams.
     pages += pagesIn(between)
     at = end + 'endstream'.length
     if (!/\/Type\s*\/ObjStm\b/.test(head)) continue

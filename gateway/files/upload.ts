@@ -12,10 +12,10 @@
  *     discarded.
  * U4. While `chunks` is read, the client is paused whenever more than `MAX_UNREAD_BYTES` are
  *     unread, so memory is bounded by `MAX_UNREAD_BYTES` and one read of the socket (512 KiB).
- * U5. Among the uploads that are read by `chunks`, only those with a turn receive or yield bytes. A
- *     turn ends when the received bytes are consumed, or after `SILENCE_MS` without a byte, so an
- *     upload without a turn holds only the bytes that arrived with its headers, and silent clients
- *     do not delay others for long.
+ * U5. Of the uploads that are read by `chunks`, only those that have a turn receive or yield bytes.
+ *     An upload without a turn therefore holds only the bytes that arrived with its headers. A turn
+ *     ends when the received bytes are consumed, or after `SILENCE_MS` without a byte, so that
+ *     silent clients do not delay others for long.
  * U6. Bytes that arrive during a turn are copied into buffers of a pool. A buffer is reused when
  *     the reader requests the next bytes. Without a pool, a waiting upload would hold one chunk in
  *     each of its stages, because a suspended generator keeps its last value alive.
@@ -31,7 +31,7 @@ const MAX_UNREAD_BYTES = 262_144
 
 /** Maximum number of uploads of a gateway that receive bytes at the same time. */
 const MAX_RECEIVING = 8
-/** Size in bytes of the slices in which received bytes are read. */
+/** Maximum size in bytes of the slices that `chunks` yields. */
 const SLICE_BYTES = 65_536
 /** Maximum number of bytes that a gateway keeps for slices while no upload uses them. */
 const MAX_KEPT_BYTES = 4 * 1_048_576

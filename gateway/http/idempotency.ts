@@ -47,10 +47,10 @@ export function keyOf({
 }
 
 /**
- * Returns the identity of a call. A key in the body takes precedence over the header: it seeds the
- * id of the started run, or the actor itself deduplicates by the key. Otherwise, the header or
- * `call.key` makes requests idempotent, except for rows whose actor stores the keys (`keyScope:
- * 'actor'`).
+ * Returns the identity of a call. If the body contains a key, the header is not used: the id of the
+ * started run is derived from the key in the body, or the actor deduplicates by it. Otherwise, the
+ * header or `call.key` makes requests idempotent, except for rows whose actor stores the keys
+ * (`keyScope: 'actor'`).
  */
 export function identify(edge: Edge, call: Call): Identity | Refusal {
   const { world } = edge

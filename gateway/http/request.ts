@@ -184,11 +184,11 @@ export class Incoming {
   }
 
   /**
-   * Collects the body, then calls `ready` once; synchronously for an upload or without a body. When
-   * a body exceeds the limit, `ready` is called immediately, so that the request is refused. If the
-   * client closes its connection after the request, `ready` is called only after the whole body has
-   * arrived, or `MAX_DRAINED_BYTES` above the limit. Otherwise the connection reset would discard
-   * the response.
+   * Collects the body, and then calls `ready` once. For an upload or a request without a body, the
+   * call is synchronous. As soon as a body exceeds the limit, `ready` is called, so that the
+   * request is refused. However, if the client closes its connection after the request, `ready` is
+   * called only after the whole body, or `MAX_DRAINED_BYTES` above the limit, has arrived.
+   * Otherwise the connection reset would discard the response.
    */
   receive(res: HttpResponse, ready: { ready(): void }): void {
     const limit = this.#limit

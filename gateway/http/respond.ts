@@ -46,8 +46,8 @@ export interface Sink {
   /** Writes or queues one chunk. Does nothing after the end. */
   write(chunk: string | Uint8Array): void
   /**
-   * Whether the amount of unsent data is so large that the caller must not write before the
-   * callback of `onDrain` runs.
+   * Whether so much data is unsent that the caller must wait for the callback of `onDrain` before
+   * it writes again.
    */
   readonly full: boolean
   readonly closed: boolean
@@ -80,7 +80,7 @@ export const MAX_WRITE_BYTES = 15_000
  */
 const NUDGE = ':\n\n'
 
-/** Returns a header line, with the line break before it. */
+/** Returns a header line, preceded by a line break. */
 const headerLine = (name: string, value: string): string => `\r\n${name}: ${value}`
 
 export class Exchange {

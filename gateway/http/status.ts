@@ -1,6 +1,6 @@
 /**
  * Endpoints for infrastructure: liveness, readiness and metrics. They are not API rows and need no
- * API credential. The implementation of the ports decides when a node is not ready.
+ * API credential. Whether a node is ready is decided by the implementation of the ports.
  */
 import { refuse } from '../../protocol/errors.ts'
 import type { GatewaySettings, StorageReport, World } from '../ports.ts'

@@ -16,7 +16,10 @@ const isPair = (value: unknown): value is { readonly from?: unknown; readonly to
   Object.keys(value).length > 0 &&
   Object.keys(value).every((name) => name === 'from' || name === 'to')
 
-/** Returns a row per attribute; undefined if a change is not a pair of `from` and `to`. */
+/**
+ * Returns a row for each attribute. Returns undefined if a change does not consist of `from`, `to`
+ * or both.
+ */
 export function changeRows(changes: AuditEntry['changes']): readonly ChangeRow[] | undefined {
   const rows: ChangeRow[] = []
   for (const [name, value] of Object.entries(changes ?? {})) {
@@ -26,15 +29,15 @@ export function changeRows(changes: AuditEntry['changes']): readonly ChangeRow[]
   return rows
 }
 
-/** Maximum number of characters of a value that are shown. */
+/** Maximum length of a shown value, in characters. The rest is replaced by an ellipsis. */
 const MAX_CHARACTERS = 60
 const textOf = (value: unknown): string => {
   const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? '–')
   return isolate(text.length > MAX_CHARACTERS ? `${text.slice(0, MAX_CHARACTERS)}…` : text)
 }
 /**
- * Returns the changes in one line, such as `name: a → b`, or '' without changes. If they are not
- * pairs of `from` and `to`, only the names of the attributes are returned.
+ * Returns the changes as one line, such as `name: a → b`; '' if there are none. If a change does
+ * not consist of `from`, `to` or both, the line contains only the names of the attributes.
  */
 export function changeSummary(changes: AuditEntry['changes']): string {
   const rows = changeRows(changes)

@@ -65,8 +65,8 @@ function Changes({ of }: { readonly of: AuditEntry['changes'] }) {
 }
 
 /**
- * Shows the entry, with buttons that open the adjacent entries, or filter by the entry's resource
- * or actor.
+ * Shows the entry. Buttons open the adjacent entries, or filter the log by the resource or the
+ * actor of this entry.
  */
 export function Entry({
   of,

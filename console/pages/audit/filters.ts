@@ -14,7 +14,7 @@ export const filterNames = [
 export type FilterName = (typeof filterNames)[number]
 
 const HOUR_MS = 3_600_000
-/** Periods in hours, by the parameter value that selects them. */
+/** The values of the query parameter `period`, with the lengths of the periods in hours. */
 const periods: Readonly<Record<string, number>> = {
   '1h': 1,
   '24h': 24,

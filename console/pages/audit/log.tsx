@@ -127,7 +127,8 @@ export function AuditLog({ project }: { readonly project?: string }) {
   const openId = query.get('entry')
   const at = items.findIndex(({ id }) => id === openId)
   const opened = items[at]
-  // No project lists the principals of organization keys, so their names come from the keys.
+  // The principals of organization keys are not in the list of principals of any project, so their
+  // names are taken from the keys.
   const keys =
     useQuery(
       'key.list_organization',

@@ -1,6 +1,6 @@
 /** Saves generated text as a file. */
 
-/** Milliseconds until the URL of a download is revoked. The browser has read the text by then. */
+/** Delay before the URL of a download is revoked, in milliseconds. The browser needs less time. */
 const READ_MS = 60_000
 
 /** Offers a text as a download; `type` is its media type. */

@@ -72,8 +72,8 @@ export default function ApplyPage({ params }: PageProps) {
       ...more,
     })
   /**
-   * Shows the step `running` during a request and, if the request fails, the step `failed` with the
-   * error of the service.
+   * Shows the step `running` during the request `after`, and then the step that `after` returns. If
+   * the request fails, shows the step `failed`, with the error if the service returned it.
    */
   const attempt = async (running: Step, after: () => Promise<Step>, failed: Step) => {
     setStep(running)
@@ -104,8 +104,8 @@ export default function ApplyPage({ params }: PageProps) {
       }),
       { kind: 'planned', result: planned },
     )
-  // A plan is valid only for the files and choices from which it was made, so changing them
-  // requests a new plan.
+  // A plan is valid only for the files and choices from which it was made, so a new plan is
+  // requested when they change.
   useEffect(() => {
     setStep({ kind: 'none' })
     setError(undefined)

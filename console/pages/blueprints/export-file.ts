@@ -4,7 +4,7 @@ import { showDone } from '../../design/notify.ts'
 import { saveFile } from '../audit/save-file.ts'
 import { blueprintsText as text } from './text.ts'
 
-/** Loads the export and saves it as JSON, which can be applied without changes. */
+/** Loads the export and saves it as a JSON file that can be applied as it is. */
 export async function exportFile(
   project: string,
   { namespace, key }: { readonly namespace: string; readonly key: string },

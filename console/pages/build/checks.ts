@@ -1,6 +1,6 @@
 /**
- * The checks of definitions, which are the same as in the service, and the schemas for completion
- * in the editor.
+ * Checks definitions in the same way as the service, and provides the schemas for completion in the
+ * editor.
  */
 
 import { Closed } from '../../../protocol/common.ts'

@@ -1,6 +1,6 @@
 /**
- * The editor of a definition in JSON or YAML, with its graph, checks while typing, and the changes
- * since the last saved version.
+ * The editor of a definition in JSON or YAML. It also shows the graph of the definition, the faults
+ * found while the user types, and the changes since the last saved version.
  */
 import { useState } from 'preact/hooks'
 import type { Spec } from '../../../protocol/workflows/spec.ts'
@@ -52,7 +52,7 @@ export function DefinitionEditor({
   /** Path of the definition in requests, such as `spec`. */
   readonly root?: string
   readonly editable: boolean
-  /** Saves the definition. The faults of a refusal are marked in the text. */
+  /** Saves the definition. If the service refuses it, the faults are marked in the text. */
   readonly onSave: (value: unknown) => Promise<void>
 }) {
   const definition = useDefinition(draftKey, saved, version)

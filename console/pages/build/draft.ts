@@ -39,7 +39,7 @@ export interface DefinitionText {
   setLanguage(language: Language): boolean
   /** Discards the draft. */
   discard(): void
-  /** Keeps the draft, and bases it on the latest saved version. */
+  /** Keeps the draft, from now on as a change to the latest saved version. */
   keep(): void
   /** Returns the value of the text; undefined if the text is invalid. */
   read(): unknown

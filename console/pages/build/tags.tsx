@@ -10,10 +10,10 @@ export interface WrittenTag {
   readonly key: string
   readonly value: string
 }
-/** Returns tags as pairs for the fields. */
+/** Converts tags to the pairs that the fields show. */
 export const writtenTags = (tags: Readonly<Record<string, string>> = {}): readonly WrittenTag[] =>
   Object.entries(tags).map(([key, value]) => ({ key, value }))
-/** Returns pairs as tags. Pairs without a key are left out. */
+/** Converts the pairs in the fields to tags. Pairs without a key are left out. */
 export const tagsOf = (written: readonly WrittenTag[]): Record<string, string> =>
   Object.fromEntries(
     written.filter(({ key }) => key.trim() !== '').map(({ key, value }) => [key.trim(), value]),

@@ -46,7 +46,7 @@ export const addPage = (
 export function addMessage(feed: Feed, message: ChannelMessage): Feed {
   const isNew = !feed.items.some(({ id }) => id === message.id)
   const first = feed.items[0]
-  // A message that is older than the loaded ones is not added here, but when its page is loaded.
+  // A message that is older than the loaded ones is ignored. It is added when its page is loaded.
   if (isNew && first && feed.older !== undefined && message.seq < first.seq) return feed
   const items = merged(feed.items, [message])
   const root = message.reply_to
@@ -85,17 +85,17 @@ export type Line =
       readonly kind: 'message'
       readonly key: string
       readonly message: ChannelMessage
-      /** Whether the line shows the author and the time, as the first of a group. */
+      /** Whether the line is the first of its group, which shows the author and the time. */
       readonly head: boolean
     }
 
-/** Maximum milliseconds between consecutive messages of one author that share a heading. */
+/** Maximum time between two consecutive messages of a group, in milliseconds. */
 const GROUP_MS = 5 * 60_000
 const dayOf = (at: string): string => new Date(at).toDateString()
 
 /**
- * Returns the lines of messages. A group consists of consecutive messages of one day and one
- * author, without a pause of more than `GROUP_MS`.
+ * Returns the lines that show messages. A group consists of consecutive messages of one author on
+ * one day, at most `GROUP_MS` apart.
  * @param readUpTo `seq` up to which the person had read when the channel was opened. Undefined
  * omits the marker.
  * @param me id of the person, whose own messages are never unread.

@@ -24,8 +24,8 @@ export function mentionAt(text: string, caret: number): Mention | undefined {
 /** Maximum number of suggested names. */
 const MAX_OFFERED = 8
 /**
- * Returns the principals whose name, or a word in it, begins with the text: agents first, at most
- * `MAX_OFFERED`.
+ * Returns at most `MAX_OFFERED` principals whose name, or a word in it, begins with the typed text.
+ * Agents come first.
  */
 export function matching(people: readonly Mentionable[], typed: string): readonly Mentionable[] {
   const wanted = typed.toLowerCase()
@@ -52,7 +52,7 @@ export function complete(
   return { text: before + rest, caret: before.length }
 }
 
-/** The members of an upload's reply that a reference needs. */
+/** The members of the reply to an upload from which the reference to the file is made. */
 interface Uploaded {
   readonly id: string
   readonly name: string

@@ -191,7 +191,7 @@ function Actions({
   )
 }
 
-/** Shows a message. Without `head`, the author is visible to screen readers only. */
+/** Shows a message. Without `head`, the author is hidden, but screen readers announce it. */
 export function MessageLine({
   around,
   message,

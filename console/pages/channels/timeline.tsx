@@ -225,7 +225,7 @@ function indexOf(messages: readonly { readonly seq: number }[], seq: number): nu
   return index < 0 ? Math.max(0, messages.length - 1) : index
 }
 
-/** Adds keys that move through the messages and act on the active one. */
+/** Handles the keys with which a person moves through the messages and acts on the active one. */
 function useMessageKeys(
   list: HTMLElement | null,
   around: MessageContext,

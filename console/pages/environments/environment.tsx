@@ -121,7 +121,7 @@ export default function EnvironmentPage({ params }: PageProps) {
                 label: text.files,
                 content: () => <FilesPart project={project} id={id} connected={connected} />,
               },
-              // The terminal is below the tabs, because it stays open while other tabs are shown.
+              // The terminal is rendered below the tabs and stays open while another tab is shown.
               { id: 'terminal', label: text.terminal, content: () => null },
               {
                 id: 'logs',

@@ -58,7 +58,7 @@ export class FollowedLog {
     return this.#state
   }
 
-  /** Follows the log until the returned function is called. The text received so far is kept. */
+  /** Follows the log until the returned function is called. After that, `state` keeps the text. */
   follow(): () => void {
     const stopChanges = onChange(this.#project, false, (kind, id) => {
       const concerns = kind === 'environment' && (id === undefined || id === this.#target)

@@ -2,12 +2,12 @@
 import type { CallInput } from '../../api/client.ts'
 
 /**
- * The input of `overview.get` for the last `minutes`; by default, for the period that the page
- * shows initially.
+ * Returns the input of `overview.get` for the last `minutes`. The default is the period that the
+ * page shows initially.
  */
 export const overviewInput = (project: string, minutes = 60): CallInput<'overview.get'> => ({
   project,
   minutes,
 })
-/** The input of `run.list` for the newest runs. */
+/** Returns the input of `run.list` for the newest runs. */
 export const recentInput = (project: string): CallInput<'run.list'> => ({ project, limit: 8 })

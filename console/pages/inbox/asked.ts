@@ -97,8 +97,8 @@ export function readDraft(stored: string, question: Question): Draft | undefined
 }
 
 /**
- * Returns an answer as text, with the labels of options. Returns undefined for a value that is
- * neither a boolean, nor a text, nor a list of texts.
+ * Returns an answer as text in which options have their labels. Returns undefined for a value that
+ * is neither a boolean, nor a string, nor an array of strings.
  */
 export function answerText(
   question: Question,
@@ -114,18 +114,15 @@ export function answerText(
   return undefined
 }
 
-/**
- * Returns the answers of all rounds, the newest round first, and within a round the oldest answer
- * first.
- */
+/** Returns the answers of all rounds: the newest round first, each with its oldest answer first. */
 export const answersOf = ({ responses }: Pick<Interaction, 'responses'>): readonly Response[] =>
   [...responses].sort(
     (a, b) => (b.attempt ?? 1) - (a.attempt ?? 1) || a.responded_at.localeCompare(b.responded_at),
   )
 
 /**
- * Returns the number of answers that a question needs in this round, and the number that it has.
- * The numbers are equal if there are enough answers.
+ * Returns how many answers a question has in this round (`given`), and how many it needs
+ * (`needed`). Once there are enough answers, `given` is equal to `needed`, never greater.
  */
 export function progressOf(interaction: Interaction): {
   readonly given: number

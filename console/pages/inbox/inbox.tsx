@@ -73,7 +73,8 @@ function Item({
           if (event.ctrlKey || event.metaKey || event.shiftKey) return
           event.preventDefault()
           setQuery({ id })
-          // Enter (`detail` 0) moves the focus to the answer. A click only selects the question.
+          // `detail` is 0 if Enter was pressed. This also moves the focus to the answer, whereas a
+          // mouse click only selects the question.
           if (event.detail === 0) focusAnswer()
         }}
       >

@@ -67,8 +67,8 @@ export function isSigned({ settings }: Loop, trigger: Trigger, index: number): b
 
 /**
  * Returns the shell command that fires an HTTP trigger.
- * @param product name of the product. It is part of the name of the signature header, in which
- *   `Service` replaces `Baton`.
+ * @param product name of the product. The name of the signature header contains it or, if it is
+ *   `Baton`, the word `Service`.
  */
 export function curlOfTrigger(address: string, signed: boolean, product: string): string {
   if (!signed)

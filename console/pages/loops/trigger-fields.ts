@@ -1,7 +1,7 @@
 /** Converts a trigger to the fields of its dialog, and back. */
 import type { Trigger } from '../../../protocol/loops/schema.ts'
 
-/** The typed values of the fields; '' means absent. */
+/** The entered text of each field; '' if the trigger lacks the member. */
 export interface TriggerFields {
   readonly kind: Trigger['kind']
   readonly enabled: boolean

@@ -192,7 +192,7 @@ export function Triggers({ project, loop }: { readonly project: string; readonly
   const next = Math.min(
     ...standings.map(({ next_fire_at }) => Date.parse(next_fire_at ?? '')).filter(Number.isFinite),
   )
-  // After a schedule has fired, its next time is loaded.
+  // Once the earliest of the next scheduled times has passed, the list is reloaded.
   const isPast = Number.isFinite(next) && next + FIRED_MS < now.value
   useEffect(() => {
     if (isPast) reload()

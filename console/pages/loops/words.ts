@@ -19,7 +19,7 @@ export const kindWords: Readonly<Record<Trigger['kind'], string>> = {
   event: text.kindEvent,
   manual: text.kindManual,
 }
-/** Labels of the concurrency policies: the effect of a start while another run is active. */
+/** Labels of the concurrency policies: what happens at a start while another run is active. */
 export const policyWords: Readonly<Record<NonNullable<Loop['concurrency']>, string>> = {
   allow: text.allow,
   queue: text.queue,

@@ -1,6 +1,6 @@
 /**
- * The sign-in page: with a key or token, with a one-time link, or with the OpenID provider.
- * A link has its code in the fragment, which browsers do not send.
+ * The page on which people sign in with a key or token, with a one-time link, or with the OpenID
+ * provider. The code of a link is in the fragment of its URL, which browsers do not send.
  */
 import { useEffect, useState } from 'preact/hooks'
 import { ApiError } from '../../api/client.ts'

@@ -22,7 +22,7 @@ export const editedColumn = (column: Column, known: boolean): EditedColumn => {
   const { default: value, ...rest } = column
   return { ...rest, key: ++last, standard: editedText(value, column.type), known }
 }
-/** Returns the columns of a schema, or the faults of their defaults by column index. */
+/** Returns edited columns as columns of a schema, or the faults of their defaults by index. */
 export function columnsOf(
   edited: readonly EditedColumn[],
 ): { readonly columns: Column[] } | { readonly faults: ReadonlyMap<number, string> } {

@@ -20,7 +20,7 @@ import { editedText, typedValue } from './values.ts'
 
 type Texts = Readonly<Record<string, string>>
 
-/** Returns the values of the changed texts, or the faults of the texts. */
+/** Returns the new values of the columns with a changed text, or the faults of these texts. */
 function changesOf(
   schema: TableSchema,
   texts: Texts,

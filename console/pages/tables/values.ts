@@ -12,7 +12,7 @@ export function shownText(value: unknown): string {
   const text = typeof value === 'string' ? value : JSON.stringify(value)
   return text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}…` : text
 }
-/** Returns the text of a value for a field that edits it; `typedValue` restores the value. */
+/** Returns the text with which a value is edited. `typedValue` converts the text back. */
 export const editedText = (value: unknown, type: ColumnType): string =>
   typeof value === 'object' && value !== null
     ? JSON.stringify(value, undefined, 2)

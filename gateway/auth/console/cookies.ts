@@ -34,8 +34,8 @@ const PURPOSE = 'console session'
 const MAX_HEADER_LENGTH = 16_384
 
 /**
- * Returns the origin at which the console is served to a request, or undefined when cookies may not
- * be used there.
+ * Returns the service's own origin for a request with the given `Host` header. Returns undefined if
+ * cookies may not be used at this origin.
  */
 export function ownOrigin({ console: settings }: Settings, host = ''): string | undefined {
   if (settings?.origin !== undefined) {
@@ -111,7 +111,7 @@ export const refusedOrigin = (
 
 /**
  * Returns the hash of the session cookie of a request, without checking the origin of the request.
- * Only for requests that prove in another way that this browser made them.
+ * The caller must have made sure in another way that the browser of the person sent the request.
  */
 export function heldSession(
   world: Pick<World, 'seal' | 'hash' | 'settings'>,

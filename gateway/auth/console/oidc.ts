@@ -1,6 +1,7 @@
 /**
  * Signing in with OpenID Connect: the page that sends the browser to the provider, and the callback
- * to which the provider sends the browser back. The port `SignInProvider` implements the protocol.
+ * to which the provider sends the browser back. The protocol itself is implemented outside of the
+ * gateway, behind the port `SignInProvider`.
  *
  * Invariants:
  * O1. The callback is accepted only from the browser that began the sign-in, which holds the sealed

@@ -21,7 +21,7 @@ import type { SignedInPerson, SignInProvider } from './provider.ts'
 
 /** Maximum number of projects that are updated concurrently. */
 const MAX_CONCURRENT = 8
-/** The wildcard of the mapping: as a group, every person; as a project, every project. */
+/** Wildcard in the mapping. As a group, it means every person, and as a project every project. */
 const ALL = '*'
 
 /** Derives the id of a person's account from issuer and subject. */
@@ -53,8 +53,8 @@ interface SignedIn {
 }
 
 /**
- * Creates and updates the users of a person. Returns the account, undefined when no active user of
- * the person has a role, or the first refusal.
+ * Creates and updates the users of a person. Returns the account, or the first refusal. Returns
+ * undefined if no active user of the person has a role.
  */
 export async function alignPerson(
   { world, directory }: Edge,

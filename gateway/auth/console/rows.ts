@@ -1,6 +1,6 @@
 /**
- * The rows for console sessions and sign-in links. A caller's sessions are all sessions that act as
- * the caller's principal, or as any principal of the caller's own session.
+ * The rows for console sessions and sign-in links. The sessions of a caller are those that act as
+ * its principal or, if the caller itself is a session, as any of the principals of that session.
  */
 import { consoleEnd, type KeptConsoleSession } from '../../../protocol/access/console-rows.ts'
 import { timestamp } from '../../../protocol/common.ts'

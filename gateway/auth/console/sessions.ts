@@ -69,14 +69,14 @@ export interface ConsoleSessions {
   /** Records that the session of a caller was used now. */
   used(caller: Caller): void
   /**
-   * Unix milliseconds at which the authority of a caller ends: when its key expires or, for a
-   * caller without a key, when the session expires. Undefined if the key never expires or the
-   * session is not cached.
+   * Returns the time in Unix milliseconds at which the key of a caller expires or, for a caller
+   * without a key, the session. Returns undefined if the key never expires or the session is not
+   * cached.
    */
   expiryOf(caller: Caller): number | undefined
   /**
-   * Unix milliseconds at which a caller loses access if it makes no further request; undefined when
-   * the session is not cached.
+   * Returns the time in Unix milliseconds at which a caller loses access unless it makes another
+   * request. Returns undefined if the session is not cached.
    */
   endOf(caller: Caller): number | undefined
 }

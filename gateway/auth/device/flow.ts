@@ -5,11 +5,11 @@
  * approval itself is in `answer.ts` and `page.ts`.
  *
  * Invariants:
- * D1. The token is derived from the id of the device request. The command that creates the token
- *     contains the same id in its command id, so a device that repeats its token request before the
- *     device code has been redeemed receives the same token. The token is a personal token of the
- *     person who approved the request. The command contains the permissions of the credential with
- *     which the person approved the request.
+ * D1. The token is derived from the id of the device request, and so is the id of the command that
+ *     creates the token. A device that repeats its token request before the device code has been
+ *     redeemed therefore receives the same token. The token is a personal token of the person who
+ *     approved the request. The command contains the permissions of the credential with which the
+ *     person approved it.
  * D2. Requests for codes, and token requests with an unknown device code, are counted against the
  *     rate limit of their IP address. Token requests are also limited per device code.
  */

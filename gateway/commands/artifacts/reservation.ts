@@ -44,9 +44,9 @@ export interface Reservation {
   /** The name of the bytes in the object store. */
   readonly blob: string
   /**
-   * Extends the reservation to `size`, the number of bytes received so far, if `size` exceeds it by
-   * at least `EXTENSION_BYTES`, or by any amount if `whole`. Returns a refusal if the upload
-   * exceeds the quota or was abandoned.
+   * Extends the reservation to `size`, the number of bytes received so far. Unless `whole` is set,
+   * this is done only if at least `EXTENSION_BYTES` are not reserved yet. Returns a refusal if the
+   * upload exceeds the quota or was abandoned.
    * @param whole whether no more bytes follow.
    */
   grow(size: number, whole: boolean): Promise<Refusal | undefined>
@@ -61,7 +61,7 @@ export interface Reservation {
   stop(): void
 }
 
-/** Bytes that may arrive before the reservation is extended. */
+/** Number of received but unreserved bytes at which the reservation is extended. */
 const EXTENSION_BYTES = 8 * 1_048_576
 
 /** The origin of a command, and the `world` that sends it. */
@@ -177,9 +177,9 @@ async function completed(
   return isRefusal(outcome) ? outcome : outcome.reply
 }
 /**
- * Publishes through the queue, which publishes only under a current lease. The result depends on
- * the state of the artifact, not on the reply, because a repeated command may arrive after the end
- * of the lease.
+ * Publishes the artifact through the queue, which requires a current lease. The state of the
+ * artifact, not the reply, shows whether this succeeded, because a repeat of a successful command
+ * may arrive after the end of the lease.
  */
 async function publishUnder(
   { world, origin }: UploadContext,

@@ -13,7 +13,7 @@ export interface Binding {
 }
 const modes: readonly Bound[] = ['run', 'agent', 'loop']
 
-/** Returns the faults of a creation whose owner ids do not match its mode. */
+/** Returns a fault for each owner id that the mode requires but lacks, or does not allow. */
 export function bindingFields(asked: CreateEnvironment): FieldError[] {
   const { mode = 'manual' } = asked
   return modes.flatMap((owner) => {
@@ -28,7 +28,7 @@ export function bindingFields(asked: CreateEnvironment): FieldError[] {
     ]
   })
 }
-/** Returns the binding of a creation without faults; undefined for the mode `manual`. */
+/** Returns the binding that a valid request asks for; undefined for the mode `manual`. */
 export function bindingOf({ mode = 'manual', ...asked }: CreateEnvironment): Binding | undefined {
   const owner_id = mode === 'manual' ? undefined : asked[`${mode}_id`]
   return mode === 'manual' || owner_id === undefined ? undefined : { mode, owner_id }

@@ -19,7 +19,7 @@ const GENERATED = /^env-[0-9A-HJKMNP-TV-Z]{10}([0-9A-HJKMNP-TV-Z]{16})?$/
 /** Returns the default name of an environment, which contains part of a generated id. */
 const generatedName = ({ world }: Edge, { seed }: Identity): string =>
   `env-${world.id('environment', seed).slice(-12, -2)}`
-/** Returns the faults of names and tags that are reserved for the service. */
+/** Returns a fault for each name or tag that is reserved for the service. */
 export function reservedFaults(
   { world }: Edge,
   { name, tags }: Pick<CreateEnvironment, 'name' | 'tags'>,

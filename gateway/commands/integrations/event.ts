@@ -16,8 +16,8 @@ export interface Received {
   readonly body: JsonObject
 }
 /**
- * A source event, a test request that is only acknowledged, or (`fault`) the header or field that
- * is missing or malformed.
+ * The content of a request: a source event, or a test that is only acknowledged. `fault` names the
+ * header or field that is missing or malformed.
  */
 export type Read = ServicePublication | { readonly test: true } | { readonly fault: string }
 
@@ -57,7 +57,7 @@ const textOf = (value: unknown): string | undefined =>
 interface Facts {
   readonly resource: string | undefined
   readonly action: string | undefined
-  /** A redelivery has the same id. */
+  /** Identifies the delivery. A repeat of the delivery has the same id. */
   readonly delivery_id: string | undefined
   readonly repository: string | undefined
   readonly sender: string | undefined

@@ -41,7 +41,8 @@ async function sealHost(
   const fault = put.private_key === undefined ? undefined : keyFault(put.private_key)
   if (fault !== undefined) return refuseFields({ field: 'private_key', message: fault })
   const { host, secrets } = splitHost(put)
-  // Only workers of environments call a host with stored tokens, so a different check applies.
+  // A host with stored tokens is called only by workers of environments, so its URL is checked
+  // differently.
   const message = await (host.kind === 'token'
     ? world.unreachableRepository?.(host.url)
     : world.unreachable?.(host.url))

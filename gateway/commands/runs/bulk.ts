@@ -30,7 +30,7 @@ interface BulkPosition {
   readonly id: string
   /** Unix milliseconds of the first request. */
   readonly began: number
-  /** Sort keys of the last run; absent before the first page. */
+  /** Sort keys of the last run of the previous page; absent for the first page. */
   readonly after?: readonly SortKey[]
 }
 

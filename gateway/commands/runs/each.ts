@@ -32,7 +32,7 @@ interface EachRun {
   readonly input: Readonly<Record<string, unknown>>
 }
 
-/** Performs the command for distinct ids, and returns the outcomes in the same order. */
+/** Performs the command for each id, and returns the outcomes in order. The ids are distinct. */
 export const commandRuns = (
   edge: Edge,
   { project, name, origin, commandId, fingerprint, input }: EachRun,

@@ -3,7 +3,7 @@ import { isRefusal, type Refusal } from '../../../protocol/errors.ts'
 import type { TableFacts } from '../../../protocol/tables/events.ts'
 import type { RowsAsked } from './facts.ts'
 
-/** Maximum number of rows of a batch, with and without the data of the rows. */
+/** Maximum number of rows in a batch: `content` if their data is read, otherwise `names`. */
 const MAX_TOGETHER = { content: 32, names: 1000 } as const
 
 interface Reading {
@@ -14,9 +14,9 @@ interface Reading {
 const countOf = ({ identities, row_ids }: RowsAsked): number => identities.length + row_ids.length
 
 /**
- * Reads facts about one table, with at most one read in flight. Requests that arrive during a read
- * wait for a later read, so each read begins after its commands have arrived. Calls `over` when no
- * request is left.
+ * Reads facts about one table, with at most one read in flight. A request that arrives during a
+ * read waits for a later read, so that it never gets facts that were read before it arrived. Calls
+ * `over` when no request is left.
  */
 export class FactReader {
   readonly #content: boolean

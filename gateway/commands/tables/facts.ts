@@ -56,8 +56,8 @@ export interface RowsAsked {
 /**
  * Reads facts from the view. Concurrent reads of one table are batched, because a message to a view
  * costs more than the lookup of a row.
- * @param fresh whether the view first applies everything that was committed before. Otherwise the
- * view answers immediately, because the table's actor usually has the changes that the view lacks.
+ * @param fresh whether the view first applies everything that was committed before. If not, the
+ * view answers immediately. The table's actor usually knows the changes that the view then lacks.
  */
 export function readFacts(
   { world, project, id }: TableAt,

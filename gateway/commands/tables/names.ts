@@ -1,8 +1,8 @@
 /**
- * Claims the name of a table before the table is created or renamed. Each name is held by a
- * separate actor (the holder), so the name is claimed first. The table confirms the claim in the
- * commit that uses it. After a refused command, the claim is released through the table, so that
- * the table never uses it. Any other unused claim expires.
+ * Claims the name of a table before the table is created or renamed. This is a separate command,
+ * because each name is held by an actor of its own (the holder). The table confirms the claim in
+ * the commit that uses it. After a refused command, the claim is released through the table, so
+ * that the table never uses it. Any other unused claim expires.
  */
 import type { Origin } from '../../../protocol/entry.ts'
 import { errors, isRefusal, type Refusal, refuse } from '../../../protocol/errors.ts'

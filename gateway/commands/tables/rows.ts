@@ -61,7 +61,7 @@ async function withFacts<N extends RowCommand, R>(
 }
 /**
  * Like `withFacts`, but also adds facts about the identities in the data that the client sent.
- * @param about the other rows of the command, and whether the data of all of its rows is needed.
+ * @param about the rows that the command names by id, and whether the data of rows is needed.
  */
 async function withIdentities<N extends RowCommand, R>(
   at: TableAt,

@@ -27,8 +27,8 @@ function workflowId(known: ProjectDirectory, name: string): string | undefined {
 }
 
 /**
- * Returns the workflows that the steps of a spec refer to, directly or through other workflows, in
- * their latest versions. A run and all of its children use these versions. An unknown name is
+ * Returns the latest versions of the workflows to which the steps of a spec refer, directly or
+ * through other workflows. A run and all of its children use these versions. An unknown name is
  * omitted, and its step fails when it is executed. More than `MAX_NAMED` workflows are refused.
  */
 export async function childrenOf(

@@ -62,9 +62,9 @@ export class FormParser {
   }
 
   /**
-   * Returns the uninterpreted bytes followed by the next chunk. If these bytes are content and do
-   * not begin a delimiter, which is the usual case, they become a separate event. Then the chunk is
-   * not copied.
+   * Returns the uninterpreted bytes followed by the next chunk. Usually, these bytes are content
+   * and do not begin a delimiter. Then they are added to `events`, and only the chunk is returned,
+   * without being copied.
    */
   #joined(chunk: Buffer, events: FormEvent[]): Buffer {
     const rest = this.#rest

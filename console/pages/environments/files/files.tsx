@@ -34,8 +34,9 @@ const nameOf = (path: string): string => path.split('/').at(-1) ?? path
 const folderOf = (path: string): string => path.split('/').slice(0, -1).join('/')
 
 /**
- * Shows the files. While the worker is not connected, the files are loaded only on request.
- * @param props.connected whether the worker is connected. If it is not, loading starts it.
+ * Shows the files. If the worker is not connected, they are loaded only when the user requests it,
+ * because loading starts the worker.
+ * @param props.connected whether the worker is connected.
  */
 export function FilesPart({
   project,

@@ -15,8 +15,8 @@ export interface TerminalEvents {
   /** Shows output. The promise resolves when the output has been shown. */
   output(bytes: Uint8Array): Promise<void>
   /**
-   * Called once, but not after `close`. `code` is the exit code of the program. Without `code`,
-   * `message` is the reason, if one is known.
+   * Called once when the terminal has ended, but not after a call of `close`. `code` is the exit
+   * code of the program. If there is no `code`, `message` is the reason, if it is known.
    */
   ended(how: { readonly code: number } | { readonly message?: string }): void
 }
@@ -30,8 +30,8 @@ export interface Terminal {
 const bytesOf = (base64: string): Uint8Array =>
   Uint8Array.from(atob(base64), (sign) => sign.charCodeAt(0))
 /**
- * Encodes bytes as base64: at most `terminalLimits.chunk`, few enough for one call to
- * `fromCharCode`.
+ * Encodes at most `terminalLimits.chunk` bytes as base64. Each byte becomes an argument of
+ * `fromCharCode`, which accepts that many.
  */
 const base64Of = (bytes: Uint8Array): string => btoa(String.fromCharCode(...bytes))
 

@@ -1,10 +1,10 @@
 /**
- * Lets xterm.js style its elements under the console's content security policy, which permits style
- * elements only with the nonce of the document, and no style attributes. xterm.js has no option for
- * a nonce, and uses the global document despite its `documentOverride` option. While a terminal is
- * open, new style elements therefore get the nonce, and style attributes of new spans are set
- * through the CSSOM, which the policy permits. Preact is not affected, because it calls
- * `createElementNS`.
+ * Lets xterm.js style its elements under the console's content security policy. The policy permits
+ * a style element only if it has the nonce of the document, and forbids style attributes. xterm.js
+ * has no option for a nonce, and uses the global document even if the option `documentOverride` is
+ * set. Therefore, while a terminal is open, new style elements get the nonce, and style attributes
+ * of new spans are set through the CSSOM, which the policy permits. Preact is not affected, because
+ * it calls `createElementNS`.
  */
 
 /** Replaces `setAttribute` of new spans while a terminal is open. */

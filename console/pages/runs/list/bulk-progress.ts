@@ -1,6 +1,6 @@
 /** The progress of an action on many runs. This module needs no browser. */
 
-/** The progress of an action. `refused`: the number of refused runs by error message. */
+/** The progress of an action. `refused` maps error messages to numbers of refused runs. */
 export interface BulkProgress {
   readonly done: number
   readonly ok: number

@@ -11,7 +11,7 @@ export interface KeptRun {
   readonly definition_id: string
   readonly loop_id: Text
   readonly loop_name: Text
-  /** For a run of a loop: the label of its source, or else the type of the source. */
+  /** Label of the source of a loop's run, or its type if it has no label. */
   readonly source: Text
   readonly queue: Text
   readonly external_id: Text

@@ -21,8 +21,8 @@ interface Lines {
 }
 
 /**
- * Returns the lines for the current state of the list. `render` is a new function only when a line
- * may look different, so loading another page does not re-render the existing lines.
+ * Returns the lines for the current state of the list. `render` stays the same function until a
+ * line may look different, so that the existing lines are not re-rendered when a page is loaded.
  * @param options.chosen names of the columns. A narrow screen shows only the start time.
  * @param options.toggle selects or deselects a run; undefined if runs cannot be selected.
  * @param options.onFocus receives the id of the run whose link has the focus.

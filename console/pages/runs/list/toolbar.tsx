@@ -223,7 +223,7 @@ export function FilterDialog({
     const query = Object.fromEntries(
       Object.keys(labels).map((name) => {
         const value = values[name]?.trim() ?? ''
-        // The field shows no seconds, so an unchanged time is kept as it was.
+        // The field does not show seconds, so a time that was not edited keeps its previous value.
         const before = filter[name as 'created_after']
         return [
           name,

@@ -46,7 +46,7 @@ export function Composer(props: ComposerProps) {
   const [asking, setAsking] = useState(false)
   const asked = useRef(false)
   useEffect(() => {
-    // An open dialog keeps the focus, so the field receives the focus after the dialog has closed.
+    // The focus cannot leave an open dialog, so the field is focused after the dialog has closed.
     if (asked.current && !asking) field.current?.focus()
     asked.current = asking
   }, [asking])
@@ -97,7 +97,7 @@ export function Composer(props: ComposerProps) {
   }
   const paste = (event: ClipboardEvent): void => {
     const { files: pasted, types = [] } = event.clipboardData ?? {}
-    // Some programs add an image to copied text; in that case the text is pasted.
+    // Some programs copy text together with an image. Then only the text is pasted.
     if (!pasted || pasted.length === 0 || types.includes('text/plain')) return
     event.preventDefault()
     uploads.add([...pasted])

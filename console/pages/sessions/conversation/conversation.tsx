@@ -42,7 +42,8 @@ function useEnd(frame: RefObject<HTMLDivElement | null>, version: number) {
     const element = frame.current
     if (!element) return
     const first = element.querySelector<HTMLElement>('[data-id]')?.dataset['id'] ?? ''
-    // Earlier messages are inserted above the visible ones, which keep their position.
+    // If earlier messages were inserted at the top, scrolls by their height, so that the visible
+    // messages do not move.
     const { height, first: known } = before.current
     if (near.current) element.scrollTop = element.scrollHeight
     else if (known !== '' && first !== known) element.scrollTop += element.scrollHeight - height
@@ -51,7 +52,7 @@ function useEnd(frame: RefObject<HTMLDivElement | null>, version: number) {
   useEffect(() => {
     const element = frame.current
     if (!element) return
-    // Images and opened parts change the height without a new version.
+    // The height also changes when images load or parts are expanded. The version does not.
     const observer = new ResizeObserver(() => {
       if (near.current) element.scrollTop = element.scrollHeight
     })

@@ -22,7 +22,7 @@ const MAX_TURNS = 100
  * behind the transcript, it is also the delay before the next attempt.
  */
 const PAUSE_MS = 300
-/** Maximum number of reads of a turn while the list of turns lacks its record or its end. */
+/** Maximum number of attempts to read a turn while the list of turns lacks it or its end. */
 const MAX_READS = 4
 
 const isOver = ({ status }: Pick<TranscriptTurn, 'status'>): boolean => settledTurns.has(status)
@@ -30,9 +30,9 @@ const isOver = ({ status }: Pick<TranscriptTurn, 'status'>): boolean => settledT
 class FactsOfTurns {
   readonly #facts = signal<ReadonlyMap<string, TurnFacts>>(new Map())
   readonly #of: { readonly project: string; readonly session_id: string }
-  /** The number of reads so far of each turn that is still to be read, by turn id. */
+  /** The ids of the turns that must still be read, with the number of attempts so far. */
   readonly #wanted = new Map<string, number>()
-  /** Whether a turn had ended when its facts were last requested, by turn id. */
+  /** The ids of the requested turns. The value is true if the turn had ended when requested. */
   readonly #read = new Map<string, boolean>()
   #later: ReturnType<typeof setTimeout> | undefined
   #stopped = false

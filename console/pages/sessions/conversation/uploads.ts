@@ -1,6 +1,6 @@
 /**
- * Files for the next message: uploaded one at a time, and kept in the browser as a draft after the
- * upload, so that a reload does not lose them.
+ * Files for the next message. They are uploaded one at a time. After its upload, a file is kept in
+ * the browser as part of a draft, so that a reload does not lose it.
  *
  * Invariant: a file that is removed before it is sent is erased from the session.
  */
@@ -26,7 +26,7 @@ interface Upload {
 export interface Uploads {
   readonly files: readonly Upload[]
   readonly blocks: readonly Block[]
-  /** The reason why the message cannot be sent yet. */
+  /** The reason why the message cannot be sent yet; undefined if it can be sent. */
   readonly obstacle: string | undefined
   add(files: readonly File[]): void
   remove(key: string): void
@@ -44,7 +44,7 @@ function keptOf(draft: string): readonly Kept[] {
   }
 }
 
-/** Manages the files for the next message of a session. `announce` reports to screen readers. */
+/** Manages the files for the next message of a session. `announce` informs screen readers. */
 export function useUploads(
   project: string,
   session_id: string,

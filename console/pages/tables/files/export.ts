@@ -13,8 +13,8 @@ const types: Readonly<Record<ExportFormat, string>> = {
 }
 
 /**
- * Returns rows as lines of a file. CSV contains the columns of the schema, escaped so that no value
- * is a formula in a spreadsheet. JSON contains all keys.
+ * Returns rows as lines of a file. CSV contains the columns of the schema, with values escaped so
+ * that spreadsheets do not evaluate them as formulas. JSON contains all members of the rows.
  */
 export function linesOf(
   rows: readonly Pick<TableRow, 'data'>[],

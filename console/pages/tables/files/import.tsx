@@ -287,7 +287,7 @@ function Mapped({
   )
 }
 
-/** Returns an error that refers to lines of the file instead of positions in the request. */
+/** Returns the error with lines of the file in place of row indices of the request. */
 function located(error: unknown, rows: readonly PlannedRow[]): unknown {
   if (!(error instanceof ApiError)) return error
   const lineOf = (index: unknown): string => text.line(rows[Number(index)]?.line ?? '?')

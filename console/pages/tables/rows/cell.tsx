@@ -32,7 +32,7 @@ export function CellEditor({
   const [fault, setFault] = useState<string>()
   const [saving, setSaving] = useState(false)
   const field = useRef<HTMLElement>(null)
-  /** Whether a value is being stored, or the edit has ended. */
+  /** Whether the edit is being stored or has ended, so that it cannot be stored or cancelled. */
   const busy = useRef(false)
   const id = useId()
   useEffect(() => guardUnload(() => value !== initial), [value])

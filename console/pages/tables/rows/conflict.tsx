@@ -10,7 +10,7 @@ import { shownText } from '../values.ts'
 import type { TableRow } from './rows.ts'
 import { type Conflict, saveRow } from './save.ts'
 
-/** Asks which values to keep. */
+/** Compares the stored and the entered values, and asks which to keep. */
 export function ConflictDialog({
   project,
   conflict: first,

@@ -11,8 +11,8 @@ export interface PressedKey {
 }
 
 /**
- * Returns the cell that a key leads to; undefined for other keys.
- * @param size numbers of rows and of columns, and the number of rows on one screen.
+ * Returns the cell to which a key moves. Returns undefined for a key that does not move.
+ * @param size the numbers of rows and columns, and the number of rows that fit on the screen.
  */
 export function cellAfterKey(
   { row, col }: CellPlace,
@@ -47,8 +47,8 @@ export function cellAfterKey(
 }
 
 /**
- * Returns the next cell for Tab, or the previous one for `step` -1. At the end or the start of a
- * row, the cell is in the adjacent row.
+ * Returns the cell to which Tab moves or, if `step` is -1, Shift+Tab. From the end or the start of
+ * a row, the move leads to the adjacent row.
  */
 export function nextCell({ row, col }: CellPlace, step: 1 | -1, cols: number): CellPlace {
   const next = col + step

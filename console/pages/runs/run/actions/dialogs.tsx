@@ -221,7 +221,7 @@ export function RetryDialog({
   )
 }
 
-/** Sends a named signal, or completes a waiting step when `steps` are given. */
+/** Sends a named signal or, if `steps` are given, completes one of these waiting steps. */
 export function SignalDialog({
   project,
   id,

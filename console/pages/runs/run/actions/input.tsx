@@ -133,8 +133,8 @@ function Member({
 }
 
 /**
- * A field for a JSON value. It keeps the text as typed, because the conversion to a value and back
- * can change the text: incomplete JSON, for example, is read as a string.
+ * A field for a JSON value. It keeps the text as typed, because converting the text to a value and
+ * back can change it. For example, incomplete JSON is read as a string.
  */
 function JsonMember({
   type,

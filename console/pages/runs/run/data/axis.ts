@@ -8,7 +8,7 @@ export interface TimeRange {
 
 /** The shortest range that can be shown. */
 const MIN_RANGE_MS = 5
-/** Possible distances in milliseconds between two marks that are less than one second apart. */
+/** Possible intervals of less than one second between adjacent marks, in milliseconds. */
 const steps = [1, 2, 5, 10, 20, 50, 100, 200, 500]
 const SECOND_MS = 1000
 const MINUTE_MS = 60 * SECOND_MS

@@ -15,7 +15,7 @@ type Payload = Readonly<Record<string, unknown>>
 /** A span of time in which a step waited. Times are in Unix milliseconds. */
 export interface WaitSpan {
   readonly id: string
-  /** `worker`, `timer`, `event`, `interaction`, `run`, `agent`, `branches` and others. */
+  /** What the step waits for, such as `worker`, `timer`, `event`, `interaction` or `branches`. */
   readonly kind: string
   readonly from: number
   to?: number

@@ -36,14 +36,14 @@ const RENDER_MS = 100
 /** Minimum time between two requests for the record. */
 const RELOAD_MS = 2000
 /**
- * Maximum number of steps of a run whose steps are reloaded after events. The steps of a larger run
- * are reloaded only when the run ends, and by `refresh`.
+ * The steps of a run are reloaded after its events only if there are at most this many.
+ * Otherwise, they are reloaded only when the run ends, and by `refresh`.
  */
 const MAX_RELOADED_STEPS = 300
 
 /**
- * Limits calls to `run` to one per `periodMs`. `ask` requests a call, and at least one call follows
- * each request. `stop` cancels a requested call.
+ * Calls `run` on request, at most once per `periodMs`. `ask` schedules a call unless one is already
+ * scheduled. `stop` cancels the scheduled call.
  */
 function throttled(run: () => void, periodMs: number) {
   let timer: ReturnType<typeof setTimeout> | undefined
@@ -178,7 +178,10 @@ export function useLiveRun(project: string, id: string): LiveRun {
   }
 }
 
-/** Follows the events of a run. `on` receives the state, and whether the run may have changed. */
+/**
+ * Follows the events of a run and adds them to `fold`. `on` receives the state of the stream, or
+ * undefined after events were added, and whether the record of the run may have changed.
+ */
 function followRun(
   project: string,
   id: string,
@@ -225,7 +228,7 @@ function followRun(
   }
 }
 
-/** Returns the newer of two statuses of a run: in its record, and according to its events. */
+/** Returns the status of a run from its record or from its events, whichever is newer. */
 export function statusOfRun(detail: RunDetail, fold: RunFold): string {
   const { status, statusAt } = fold
   return status !== undefined && statusAt >= Date.parse(detail.updated_at) ? status : detail.status

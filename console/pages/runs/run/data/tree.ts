@@ -26,7 +26,10 @@ interface Branch {
   readonly name: string
   readonly steps: StepView[]
 }
-/** The place of a step below a step with branches. */
+/**
+ * The location of a step that belongs to a branch. `parent` is the key of the step with branches,
+ * `branch` the key of the branch, and `leaf` the rest of the key of the step.
+ */
 interface Place {
   readonly parent: string
   readonly branch: string
@@ -37,7 +40,7 @@ interface Place {
 const branching: ReadonlySet<string> = new Set(['for_each', 'parallel'])
 
 /**
- * Returns the place of a step below a step with branches; undefined for a top-level step.
+ * Returns the location of a step that belongs to a branch; undefined for a top-level step.
  * @param top the keys of the top-level steps, if they are known.
  */
 export function placeOf(
@@ -174,7 +177,7 @@ const rowOf = (
   open,
 })
 
-/** Returns the status of a branch: the status among its steps that most needs attention. */
+/** Returns the status of a branch, which is the most important of the statuses of its steps. */
 export function statusOf(steps: readonly Pick<StepView, 'status'>[]): string {
   for (const status of ['failed', 'running', 'suspended', 'cancelled', 'pending'])
     if (steps.some((step) => step.status === status)) return status

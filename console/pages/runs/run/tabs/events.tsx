@@ -24,7 +24,7 @@ const tones: Readonly<Record<string, Tone>> = {
 }
 const toneOf = (type: string): Tone => tones[type.slice(type.indexOf('.') + 1)] ?? 'neutral'
 
-/** The most informative members of a payload, in order of preference. */
+/** The payload members that can be the summary of an event. The first that is present is used. */
 const namedBy = [
   'error',
   'error_message',

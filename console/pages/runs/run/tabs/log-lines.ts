@@ -21,7 +21,7 @@ export interface LogState {
   readonly error?: ApiError
 }
 
-/** Number of lines after which `older` stops loading. */
+/** Minimum number of lines that a call of `older` loads, if there are that many. */
 const PAGE_SIZE = 400
 /** Maximum number of lines per request. */
 const MAX_REQUEST_LINES = 200
@@ -61,8 +61,8 @@ export class LogLines {
     let lines: RunLogLine[] = []
     try {
       let more = true
-      // A page can be short, because the service limits the duration of a read. More pages are then
-      // loaded.
+      // The service limits the duration of a read and may return fewer lines than requested, so
+      // pages are loaded until there are enough lines.
       while (more && lines.length < PAGE_SIZE) {
         const page = (await this.#read({
           order: 'desc',

@@ -1,6 +1,6 @@
 /**
- * The rows of the timeline on a time axis. Only the visible rows are in the document, so the frame
- * keeps the focus and refers to the current row.
+ * The rows of the timeline on a time axis. Only the visible rows are in the document. The focus
+ * therefore stays on the frame, whose attribute `aria-activedescendant` refers to the current row.
  */
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import { Icon } from '../../../../design/icons.tsx'

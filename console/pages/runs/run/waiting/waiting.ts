@@ -52,7 +52,7 @@ interface Open {
   readonly wait: WaitSpan | undefined
   readonly on: WaitingOn | undefined
 }
-/** Returns a key that is equal for waits that one sentence can describe. */
+/** Returns the key of a wait. One sentence describes all waits with the same key. */
 const alike = ({ step, wait, on }: Open): string => {
   const kind = on?.kind ?? wait?.kind ?? ''
   const facts = wait?.facts ?? {}
@@ -65,7 +65,7 @@ const alike = ({ step, wait, on }: Open): string => {
 
 /**
  * Returns the reasons why a run makes no progress. Reasons that a person can act on come first.
- * @param run the status, and the reason for the whole run.
+ * @param run the status of the run, and the reason why it waits according to the service.
  * @param nameOf returns the name of a principal.
  */
 export function reasonsOf(
@@ -87,7 +87,7 @@ export function reasonsOf(
     if (step.status !== 'suspended') continue
     const wait = step.waits.findLast(({ to }) => to === undefined)
     const on = step.waitingOn ?? (waitingOn?.step_key === step.key ? waitingOn : undefined)
-    // A step with branches waits only for them, so the waits in its branches are the reasons.
+    // A step that waits for its branches is not a reason itself. The waits in its branches are.
     if ((wait?.kind ?? on?.kind) !== 'branches') open.push({ step, wait, on })
   }
   const groups = new Map<string, Open[]>()

@@ -13,7 +13,7 @@ import { type NextStep, type Reason, reasonsOf } from './waiting.ts'
 /** Number of reasons that are shown initially. */
 const INITIAL_REASONS = 3
 
-/** Shows the reasons why a run waits; nothing if it does not. */
+/** Shows the reasons why a run waits, or nothing if it does not wait. */
 export function Waiting({
   project,
   run,
