@@ -143,10 +143,10 @@ class Served {
   }
 
   /**
-   * Refuses a request whose end is ambiguous, and closes its connection. The response is sent in
-   * the next turn of the event loop, because uWS would continue to read from the connection after
-   * an immediate response. Until the response is sent, uWS closes the connection at the first byte
-   * of another request.
+   * Refuses a request whose end is ambiguous, and closes its connection. After an immediate
+   * response, uWS would continue to read from the connection, so the response is sent in the next
+   * turn of the event loop. Until then, uWS closes the connection when the first byte of another
+   * request arrives.
    */
   giveUp(): void {
     this.#service.world.later(0, () => this.#answer(AMBIGUOUS, true))

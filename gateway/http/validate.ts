@@ -175,10 +175,10 @@ function withoutNulls(schema: Described, value: unknown): unknown {
 }
 
 /**
- * Returns a fault that makes a parsed value unacceptable under any schema, or undefined. Faults are
- * nesting of more than `MAX_DEPTH` levels, names that reach an object's prototype, and numbers such
- * as 1e999, which are parsed as infinity. JSON cannot express infinity, so the stored value would
- * differ from the value in memory.
+ * Checks a parsed value for faults that no schema permits: nesting of more than `MAX_DEPTH` levels,
+ * names that give access to an object's prototype, and numbers such as 1e999, which are parsed as
+ * infinity. JSON cannot express infinity, so the stored value would differ from the value in
+ * memory. Returns one of the faults, or undefined if there is none.
  */
 export const unsafeValueFault = (value: unknown): FieldError | undefined =>
   isSuspect(value, 1) ? suspect(value) : undefined

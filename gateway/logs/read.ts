@@ -20,8 +20,8 @@ import type { LogPart, LogStore } from './ports.ts'
 const MAX_READS = 8
 
 /**
- * The lines to read. Only lines that follow the position `after`, in the order of the page, are
- * read.
+ * A request for at most `limit` lines that match the filters. In ascending order, these are the
+ * lines after the position `after`, and in descending order the lines before it.
  */
 export interface LogQuestion extends LogFilters {
   readonly after?: number
@@ -51,8 +51,8 @@ const recordOf = (
 })
 
 /**
- * Returns a page of lines of a target. Its `next_after` is the position up to which the lines were
- * examined, in the order of the page.
+ * Returns a page of lines of a target. Its `next_after` is the position that the search has
+ * reached, from which the next page continues.
  * @throws Error when the store does not answer.
  */
 export async function readLog(

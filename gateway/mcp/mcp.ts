@@ -95,8 +95,8 @@ function admit(
 }
 
 /**
- * With `Last-Event-ID`, resumes the stream that sent the id. Without it, opens a stream of tool
- * changes.
+ * Resumes the stream whose frame has the id in the `Last-Event-ID` header. Opens a stream of tool
+ * changes if the request lacks this header.
  */
 async function hear(edge: Edge, call: Call, exchange: Exchange, open: Set<Sink>): Promise<Given> {
   const frame_id = call.incoming.header('last-event-id')

@@ -25,7 +25,7 @@ export interface Offered {
   /** Name of the row that a call executes. */
   readonly row: RowName
   /**
-   * Whether a call waits for the end of the run that it starts. Other calls are answered
+   * Whether a call is answered only when the run that it starts has ended. Other calls are answered
    * immediately.
    */
   readonly lasts: boolean

@@ -35,8 +35,8 @@ export interface Located {
 /**
  * Finds the session of a request: its id, and the `Place` used to create the session if it does not
  * exist.
- * @param owned given for a run. `scope_ref_id` is the loop or workflow whose scope contains the
- * key. Without it, the key belongs to the scope of the agent.
+ * @param owned set if the session is for a run. `scope_ref_id` is the id of the loop or workflow to
+ * whose scope the key belongs. If it is absent, the key belongs to the scope of the agent.
  * @param seed seed of the request's idempotency key, so that repeats get the same new session.
  */
 export async function locate(
@@ -69,8 +69,8 @@ export async function locate(
     const id = world.id('agent_session', seed)
     return { id, place: at(id, 0, id), ...(seed === undefined && { born: true }) }
   }
-  // A session that was created without a key has its own id as its key, so this key may be the id
-  // of an existing session.
+  // The key of a session that was created without a key is the id of the session, so this key may
+  // be the id of an existing session.
   if (scope_ref_id === undefined && isId(key, 'agent_session')) {
     const own = await standingOf(edge, project, key)
     if (isRefusal(own)) return own

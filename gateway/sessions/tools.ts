@@ -90,9 +90,9 @@ const PAGE = 200
 /** Number of memory entries after which no further page is read. */
 const MAX_ENTRIES = 2000
 /**
- * Returns the agent's memory as text for the model, with entries of at most `max_bytes` in total. A
- * larger memory is truncated in the mode `index`, and is a fault in the mode `full`. In the mode
- * `off`, the result is empty.
+ * Returns the agent's memory as text for the model, with entries of at most `max_bytes` in total.
+ * If the memory is larger, the text is truncated in the mode `index`, and replaced by a fault in
+ * the mode `full`. In the mode `off`, the result is empty.
  */
 export async function remembered(
   world: Pick<World, 'view'>,

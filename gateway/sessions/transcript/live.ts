@@ -184,8 +184,8 @@ export class LiveRows {
     }
   }
   /**
-   * Returns the ids of rows whose chunks may have been published before this follower subscribed. A
-   * row is returned once, and again only after a restart.
+   * Returns the ids of rows whose chunks may have been published before this follower subscribed.
+   * Each row is returned only once, unless it is restarted.
    */
   unsought(): string[] {
     return [...this.#rows].flatMap(([id, { begun }]) => {
