@@ -39,8 +39,8 @@ interface Followed {
 const followed: Readonly<Record<string, Followed>> = {
   'run.events': {
     cursor: 'after_sequence',
-    // Only the row `run.events` itself includes model output, because the clients of other rows
-    // with this operation do not support previews.
+    // The clients of other rows with this operation do not support previews, so only the row
+    // `run.events` includes model output.
     source: (edge, call) =>
       isId(call.slots['id'] ?? '', 'run')
         ? timelineSource(

@@ -56,7 +56,7 @@ interface Client {
   /** The permissions that the client had when it was last served; see K1. */
   permissions: string
 }
-/** A client with its identity and permissions at the time of a page. */
+/** A client, with the identity and the permissions that it has when a page is sent. */
 interface Reader {
   readonly client: Client
   readonly viewer: Viewer
@@ -101,7 +101,7 @@ class ChangeFollower {
     for (let failures = 0; this.#clients.size > 0; ) {
       const due = [...this.#clients].filter(({ sink }) => !sink.full)
       const after = Math.min(...due.map(({ sent }) => sent))
-      // The view answers once it has applied an event after this position.
+      // The view answers once it has applied an event after the position `after`.
       const page = due.length > 0 ? await this.ask(after, after + 1) : undefined
       const delivered = page && !isRefusal(page) && (await this.#deliver(due, page))
       if (delivered) failures = 0
@@ -157,9 +157,9 @@ class ChangeFollower {
     }
   }
   /**
-   * Checks which readers may receive the ids of the changed records. The returned function takes a
-   * change and the index of a reader. It returns undefined for a record that no longer exists.
-   * Returns undefined instead of a function when the view does not answer.
+   * Determines which readers may receive the ids of the changed records. Returns a predicate for a
+   * change and the index of a reader, whose result is undefined for a record that no longer exists.
+   * Returns undefined instead of the predicate if the view does not answer in time.
    */
   async #readable(
     items: readonly Change[],

@@ -48,8 +48,8 @@ const topics: { readonly [T in StreamTopic]: { readonly row: string; readonly sl
   runs: { row: 'run.feed' },
   session: { row: 'session.transcript_stream', slot: 'session_id' },
   channel: { row: 'channel.events', slot: 'id' },
-  // The topic has the permission of this row, because every list whose records it reports requires
-  // at least this permission.
+  // The topic requires the permission of this row, because every list of the records that it
+  // reports requires at least this permission.
   changes: { row: 'interaction.list' },
   logs: { row: 'run.logs', slot: 'id' },
   environment_log: { row: 'environment.worker_logs', slot: 'environment_id' },

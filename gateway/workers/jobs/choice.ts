@@ -45,8 +45,8 @@ export function matchingSubscriptions({ interests }: Candidates, { keys }: JobGr
 }
 
 /**
- * Returns the earliest time since which an interest that matches a group has had claimants
- * (`Listened.since`), or Infinity when no such interest has claimants.
+ * Returns the earliest `Listened.since` of the interests that match a group and have claimants, or
+ * Infinity if there are no such interests.
  */
 export function openSince(candidates: Candidates, group: JobGroup): number {
   let first = Number.POSITIVE_INFINITY

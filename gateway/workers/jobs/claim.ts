@@ -7,8 +7,8 @@
  * Invariants:
  * C1. A claim is answered with one frame below the outbound limit (`sizes.outbound`). Jobs that do
  *     not fit wait for the next claim.
- * C2. The number of jobs in an answer exceeds neither the remaining slots of its claim nor those of
- *     the latest claim.
+ * C2. The number of jobs in an answer is limited by the remaining slots of its claim, and by those
+ *     of the latest claim.
  * C3. After an answer that leaves slots free or jobs undelivered, the worker receives
  *     `work.available`, because many workers do not claim again on their own. No such frame is sent
  *     if the worker accepts no jobs or has another open claim, or if the gateway is stopping.
