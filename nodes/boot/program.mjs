@@ -141,8 +141,8 @@ async function build(root, file) {
     }),
   ])
   const outputFiles = built.flatMap((one) => one.outputFiles)
-  // All other files have longer names than the bundle, so the bundle is written last. A process
-  // that finds the bundle therefore finds all of its files.
+  // The files are written in descending order of the length of their names. The bundle has the
+  // shortest name, so it is last, and a process that finds the bundle also finds the other files.
   for (const { path, contents } of outputFiles.sort((a, b) => b.path.length - a.path.length)) {
     writeFileSync(`${path}.${process.pid}`, contents)
     renameSync(`${path}.${process.pid}`, path)

@@ -79,7 +79,7 @@ export function startProcess({ args, cwd, env, seconds, line: onLine, report }) 
     (line) => {
       lines.push(line)
       onLine(line)
-      // The name of a test may also have this form, so the name of the file is compared.
+      // A test may have a name of this form too, so the name of the file is compared.
       if (file === '' || END_LINE.exec(line)?.[1] !== file) return
       hasPassed = report(file, lines, '', began) && hasPassed
       lines = []
