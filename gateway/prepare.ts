@@ -146,8 +146,8 @@ const inline: Prepare = (edge, call, identity, origin) => {
   )
 }
 /**
- * Refuses a definition that refers to an agent or a provider that does not exist, or to an action
- * that its steps or the caller may not call.
+ * Refuses a definition with an unknown agent or provider, or with an action that its steps or the
+ * caller may not call.
  */
 const agentsThere: Prepare = async (edge, { project, body, caller }) => {
   const { steps, cleanup, defaults } = (body['spec'] ?? {}) as Partial<Spec>

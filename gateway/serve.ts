@@ -35,7 +35,7 @@ export interface Service {
   inFlight: number
   /** Returns a new request id. */
   readonly newId: () => string
-  /** Called whenever the last request in flight has ended. */
+  /** Called whenever the number of requests in flight has dropped to 0. */
   idle: () => void
   /**
    * Whether the gateway is draining. It then reports that it is not ready, and closes each

@@ -1,6 +1,6 @@
 /**
  * Reads the stored log lines of a run, page by page, with filters. A page examines a bounded number
- * of batches, so it may be short or empty although further lines match.
+ * of batches, so it may be short or empty even if more lines match.
  */
 import {
   type LogBatch,
@@ -96,9 +96,9 @@ function linesOf(
   return all.filter(({ at }) => place === undefined || (ascending ? at > place : at < place))
 }
 /**
- * Returns the position at which a part ends, in the order of the page: the highest position of its
- * last batch or, in descending order, the lowest position of its first batch. Returns undefined for
- * an empty part.
+ * Returns the last position of a part in the order of the page. In ascending order, this is the
+ * highest position of the last batch, and in descending order the lowest of the first batch.
+ * Returns undefined for an empty part.
  */
 function edgeOf({ batches }: LogPart, ascending: boolean): number | undefined {
   const last = ascending ? batches.at(-1) : batches[0]

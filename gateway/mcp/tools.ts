@@ -139,8 +139,8 @@ function toolOf(entry: CatalogEntry, name: string, brand: string): McpTool {
   }
 }
 /**
- * Returns whether an entry is offered as a tool: it must be ready, or need a worker, which may
- * connect later. Actions of environments are not offered, because a tool call specifies no
+ * Returns whether an entry is offered as a tool. It must be ready, or be served by workers, which
+ * may connect later. Actions of environments are not offered, because a tool call specifies no
  * environment.
  */
 const usable = ({ name, readiness, endpoint_kind }: CatalogEntry): boolean =>

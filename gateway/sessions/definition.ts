@@ -34,8 +34,8 @@ import { describedTables } from './tables.ts'
 import { grantedTools, remembered } from './tools.ts'
 
 /**
- * Cache of agent sources. They depend only on configuration, so they are valid while the directory
- * objects from which they were derived are still cached.
+ * Cache of agent sources. They depend only on configuration, so each is valid as long as the
+ * directory objects from which it was derived are cached.
  */
 const sources = new WeakMap<
   ProjectDirectory,

@@ -1,8 +1,8 @@
 /**
- * Determines which session a request refers to: the session of its key or, once that session has
- * been deleted or has expired, the key's session of the next generation. The id of a session with a
- * key is derived from the key and the generation, so every gateway and executor computes the same
- * id.
+ * Determines which session a request refers to. This is the current session of its key. If a
+ * session was deleted or has expired, its key gets a session of the next generation. The id of a
+ * session with a key is derived from the key and the generation, so every gateway and executor
+ * computes the same id.
  */
 import type { Agent } from '../../protocol/agents/schema.ts'
 import { isRefusal, type Refusal } from '../../protocol/errors.ts'

@@ -46,8 +46,8 @@ export interface Grant {
   /** Checks the access again. Returns the refusal, or undefined while the access is valid. */
   recheck(): Promise<Refusal | undefined>
   /**
-   * Returns whether the caller may connect but receives no new jobs, because it is an agent that is
-   * inactive or whose status cannot be determined synchronously. Present only for agents.
+   * Returns whether the caller is an agent that is inactive, or whose status cannot be determined
+   * synchronously. Such a caller may connect, but receives no new jobs. Present only for agents.
    */
   readonly asleep?: () => boolean
 }

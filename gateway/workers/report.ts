@@ -1,7 +1,7 @@
 /**
  * Handles reports of the outcomes of jobs. The queue decides which report counts. A report is
- * acknowledged only after this decision, because some workers send a report only once, and the
- * others repeat it until it is acknowledged. A malformed job id or lease token is answered with
+ * acknowledged only after this decision, because some workers send a report only once, and other
+ * workers repeat it until it is acknowledged. A malformed job id or lease token is answered with
  * `lease_lost` immediately.
  */
 

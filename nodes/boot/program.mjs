@@ -150,8 +150,8 @@ async function build(root, file) {
 }
 
 /**
- * The arguments that allow semi-spaces of up to 32 MiB, so that the garbage collector copies fewer
- * objects that belong to pending commits.
+ * The arguments that allow semi-spaces of up to 32 MiB. In larger semi-spaces, the garbage
+ * collector copies fewer of the objects of pending commits.
  */
 export const MEMORY = ['--max-semi-space-size=32']
 /** The argument that makes node show source positions in the stack traces of a bundle. */

@@ -1,5 +1,5 @@
 /**
- * Decides when each test file runs, and in which process, so that every processor is busy until the
+ * Decides when and in which process each test file runs, to keep every processor busy until the
  * end. Files that mostly wait run at the same time as files that mostly compute, and the longest
  * files start first. A process runs many files, because it takes 1 s of processor time to load a
  * service, and because code that V8 has optimized stays optimized.

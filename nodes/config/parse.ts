@@ -59,8 +59,8 @@ export const each =
     )
   }
 /**
- * Parses a switch. Returns the parameter `on` if the switch is on, an empty text if it is off, and
- * any other text unchanged if it matches the pattern.
+ * Parses a switch. Returns the parameter `on` if the switch is on, and an empty text if it is off.
+ * Any other text is returned unchanged if it matches the pattern.
  */
 export const parseSwitch =
   (on: string, pattern: RegExp): Parse<string> =>

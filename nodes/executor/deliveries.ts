@@ -1,7 +1,7 @@
 /**
  * Performs one attempt of a signed delivery. The URL and the signing key are looked up for each
- * attempt, and nothing is sent unsigned. An attempt is counted before it is made, so that an
- * attempt during which the executor crashes counts as well.
+ * attempt, and nothing is sent unsigned. An attempt is counted before it is made, so it is counted
+ * even if the executor crashes during the attempt.
  */
 
 import type { Directory } from '../../gateway/directory.ts'

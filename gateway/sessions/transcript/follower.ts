@@ -147,8 +147,8 @@ export class SessionFollower {
    */
   async #reach(page: TranscriptPage): Promise<void> {
     const head = this.#head
-    // A page of the newest part (`after` −1) is not adopted if there is a head, because it does not
-    // contain the changes between the head and the beginning of the page.
+    // If there is a head, a page of the newest part (`after` −1) is not adopted, because it lacks
+    // the changes between the head and the beginning of the page.
     if (
       !head ||
       (page.last > head.cursor && page.after >= 0 && page.after <= head.revision && !this.#pulling)

@@ -10,9 +10,9 @@
  *
  * Invariants:
  * K1. A client receives a change, or the kind `*`, for every record that it may read and that
- *     changed after its cursor. The kind `*` is sent when the view does not have all changes since
- *     the cursor (it has restarted, or too many records have changed), and when the permissions of
- *     the client have changed.
+ *     changed after its cursor. The kind `*` is sent when the view lacks some changes since the
+ *     cursor, because it has restarted or too many records have changed, and when the permissions
+ *     of the client have changed.
  * K2. A client receives at most one frame per `PAUSE_MS`.
  * K3. A client receives the id of a record only if it may read the record, or if its own access to
  *     the record has changed. For a record that no longer exists, it receives only the kind.

@@ -8,8 +8,9 @@
  *     session are checked before the first frame, and again while it is open (`guard.ts`).
  * U2. After a temporary failure, the subscription is retried here, because the client cannot retry
  *     one subscription without the others.
- * U3. When the stream of a session ends with `rotate`, it is opened again from its last cursor,
- *     once the connection has drained, so a client that does not read continues from the view.
+ * U3. After the stream of a session has ended with `rotate`, it is opened again from its last
+ *     cursor, as soon as the connection has drained. A client that has not read in the meantime
+ *     therefore continues from the view.
  */
 import { errorBody, errors, isRefusal, type Refusal, refuse } from '../../../protocol/errors.ts'
 import { isId } from '../../../protocol/ids.ts'

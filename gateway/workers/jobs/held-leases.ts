@@ -18,8 +18,8 @@ interface Lapsed {
 }
 
 /**
- * Time in milliseconds for which a lease is still counted after it has expired, so that a late
- * heartbeat still finds it.
+ * Time in milliseconds for which an expired lease is still counted, because a late heartbeat may
+ * arrive for it.
  */
 const GRACE_MS = 5000
 

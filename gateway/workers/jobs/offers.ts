@@ -4,9 +4,9 @@
  * the order of jobs across shards, and `choice.ts` the session for which a job is taken.
  *
  * Invariants:
- * O1. A job is taken only for a session that has a free slot and either an open claim or a next
- *     claim that is expected immediately, so a busy worker need not wait between two claims. The
- *     slot is reserved before the offer is answered.
+ * O1. A job is taken only for a session with a free slot and an open claim. A claim that is
+ *     expected immediately counts as open, so that a busy worker need not wait between two claims.
+ *     The slot is reserved before the offer is answered.
  * O2. A session without an open or expected claim never receives a job, only `work.available`.
  */
 

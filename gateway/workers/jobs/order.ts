@@ -9,8 +9,8 @@
  * Invariants:
  * R1. An offer is answered within `COLLECT_TIMEOUT_MS`. It waits for shards that are known to have
  *     jobs that precede its own. While it is unknown which shards have jobs, it also waits for
- *     shards that have not sent an offer yet, if slots became free less than `COLLECT_TIMEOUT_MS`
- *     ago.
+ *     every shard that has sent no offer yet, provided that slots became free within the last
+ *     `COLLECT_TIMEOUT_MS`.
  * R2. A job does not wait for an older job of another shard if their ages differ by no more than a
  *     tolerance. The tolerance is 100 ms when few jobs are left. It is 1 s when many jobs are left,
  *     because idle slots would then reduce the throughput.
@@ -74,8 +74,8 @@ interface OpenOffer<J, T> {
 }
 
 /**
- * Returns the jobs of an offer that may be next in the order: the first job of each fairness key,
- * which is also the job of this key with the highest priority.
+ * Returns the jobs of an offer of which one is next in the order. These are the first jobs of all
+ * fairness keys. The first job of a key also has the highest priority of its jobs.
  */
 function headsOf<J extends Ranked>(jobs: readonly J[]): J[] {
   const heads: J[] = []
