@@ -351,9 +351,8 @@ export interface GatewaySettings {
    */
   readonly artifacts: { readonly max_bytes: number; readonly upload_ms: number }
   /**
-   * Access to `/metrics` on the API port. With `status_only`, the API port does not serve the
-   * metrics. `token` is the bearer token that a client must send. Without `token`, no token is
-   * required.
+   * Who may read `/metrics` on the API port: nobody if `status_only` is true, otherwise clients
+   * that send `token` as the bearer token, or every client if `token` is absent.
    */
   readonly metrics?: { readonly status_only: boolean; readonly token?: string }
   /**

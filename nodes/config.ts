@@ -133,8 +133,8 @@ export interface Config {
   /** Maximum number of rows of a table. */
   readonly table_rows: number
   /**
-   * Limits on the runs that triggers start: for one event and all events that these runs cause, and
-   * for each loop per minute.
+   * Limits on the runs that triggers start: per event, including all events that its runs cause,
+   * and per loop and minute.
    */
   readonly triggers: TriggerLimits
   /**

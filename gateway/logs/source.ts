@@ -23,7 +23,8 @@ const PAGE = { usual: 200, long: 1000 } as const
  */
 const PAUSE_MS = 50
 /**
- * Delay of the check after the end of a run, in milliseconds. It gives late lines time to arrive.
+ * Milliseconds between the end of a run and the final check for its lines, so that late lines can
+ * still arrive.
  */
 const LATE_LINES_MS = 1000
 
@@ -59,8 +60,8 @@ export function logSource(world: World, project: string, run: string, given: Log
     key: `log ${project} ${run} ${JSON.stringify(filters)}`,
     comment: ': keepalive',
     ask: async (after, fresh, behind) => {
-      // Only a client's first query and the queries of `Follower.check` have no `fresh`. Only these
-      // queries need to know whether the run exists and has ended.
+      // `fresh` is undefined only in a client's first query and in the queries of `Follower.check`.
+      // No other query needs to know whether the run exists and has ended.
       const standing = fresh === undefined ? await runStanding(world, project, run) : undefined
       if (standing && isRefusal(standing)) return standing
       const limit = behind ? PAGE.long : PAGE.usual

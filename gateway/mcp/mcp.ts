@@ -95,8 +95,8 @@ function admit(
 }
 
 /**
- * Resumes the stream whose frame has the id in the `Last-Event-ID` header. Opens a stream of tool
- * changes if the request lacks this header.
+ * Resumes the stream to which the frame id in the `Last-Event-ID` header belongs. Without this
+ * header, opens a stream of tool changes.
  */
 async function hear(edge: Edge, call: Call, exchange: Exchange, open: Set<Sink>): Promise<Given> {
   const frame_id = call.incoming.header('last-event-id')

@@ -1,7 +1,7 @@
 /**
  * Semantic and hybrid searches in the rows of a table. The view reports whether all current rows
  * are embedded, and ranks them. If the rows or the query cannot be embedded in time, the search is
- * refused. It never falls back to another mode.
+ * refused. A search never falls back to another mode.
  */
 import { isRefusal, type Refusal, refuse } from '../../protocol/errors.ts'
 import type { ViewQueries } from '../../protocol/queries/views.ts'

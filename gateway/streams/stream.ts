@@ -146,7 +146,7 @@ export interface OpenedSequence<Cursor = number> {
   readonly comment: string
   /** The cursor after which the client receives items. Absent for a sequence without cursors. */
   readonly after?: Cursor
-  /** Whether the client sent no cursor, and starts at the newest position. */
+  /** Whether the client sent no cursor, and therefore starts at the newest position. */
   readonly begins: boolean
   /**
    * Sends the items to a client, until its sink closes. The sink ends when the sequence ends.

@@ -52,8 +52,8 @@ function fingerprint(root) {
 }
 
 /**
- * Packages that are not bundled, because they contain parts other than JavaScript or look for their
- * own files.
+ * Packages that are not bundled, because they contain files other than JavaScript, or locate their
+ * own files at run time.
  */
 const UNBUNDLED = [
   '@lydell/node-pty',

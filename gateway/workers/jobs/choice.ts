@@ -1,6 +1,6 @@
 /**
- * Chooses worker sessions for the jobs of an offer. An offer is matched against all sessions with a
- * matching interest, regardless of the subscription that received it.
+ * Chooses worker sessions for the jobs of an offer. The candidates for an offer are all sessions
+ * with a matching interest, regardless of the subscription that received the offer.
  *
  * Invariants:
  * H1. Of the sessions for which a job may be taken, the least recently served one is chosen.

@@ -97,8 +97,8 @@ class OpenClaim implements Claim {
 }
 
 /**
- * Delivers a job that became ready. If other jobs are reserved for the session, waits for them for
- * up to `limits.batch`, so that several jobs are sent in one answer.
+ * Delivers a job that became ready. If other jobs are reserved for the session, waits up to
+ * `limits.batch` for them, so that several jobs are sent in one answer.
  */
 export function arrived(edge: Edge, session: Session): void {
   if (session.promised === 0) flush(edge, session)

@@ -74,8 +74,8 @@ interface OpenOffer<J, T> {
 }
 
 /**
- * Returns the jobs of an offer of which one is next in the order. These are the first jobs of all
- * fairness keys. The first job of a key also has the highest priority of its jobs.
+ * Returns the candidates for the next job of an offer: the first job of each fairness key. It also
+ * has the highest priority among the jobs with its key.
  */
 function headsOf<J extends Ranked>(jobs: readonly J[]): J[] {
   const heads: J[] = []

@@ -47,8 +47,8 @@ async function tableIn({ world }: Service, { project, call }: Called): Promise<T
 }
 
 /**
- * Converts the strings in a parameter that a step rendered to the types that the table requires.
- * Returns any other parameter unchanged.
+ * If a step rendered the parameter, converts its strings to the types that the table requires.
+ * Otherwise, returns the parameter unchanged.
  * @param convert the conversion, which depends on the columns of the table.
  */
 async function withValues<P extends JsonObject | undefined>(
