@@ -369,8 +369,8 @@ function listen(app: TemplatedApp, host: string, port: number): Promise<us_liste
 }
 
 /**
- * Creates the handler of unsupported methods on a known path. It answers preflights, and refuses
- * other methods with a list of the supported ones.
+ * Creates the handler of the methods that a path does not support. It answers preflights, and
+ * refuses all other requests with a list of the supported methods.
  */
 const otherMethod =
   (world: World, allowed: readonly string[]): Handler =>

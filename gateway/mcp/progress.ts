@@ -50,7 +50,7 @@ interface Reading {
    * client should reconnect.
    */
   farewell(frame: string): void
-  /** Called when the run has ended, the gateway stops, or the sink has been ended. */
+  /** Called when the run has ended, the gateway is stopping, or the sink was ended. */
   over(): void
 }
 /**

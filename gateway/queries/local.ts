@@ -166,7 +166,7 @@ async function everyRole<T>(
   return use([...system, ...newestFirst(home)], rank)
 }
 
-/** The queries by operation name. A query answers every row that has this operation. */
+/** The handlers of the queries, by operation name. A handler answers all rows of its operation. */
 export const localQueries: Readonly<Record<string, LocalQuery>> = {
   'project.list': answer<'project.list'>((context, input) =>
     organizationOf(context, ({ projects }) =>

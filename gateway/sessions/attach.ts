@@ -143,8 +143,8 @@ async function store(
       await toQuota(storing, 'quota.settle', { artifact: artifact_id, bytes: size_bytes })
     return done.reply
   }
-  // After these refusals, nothing refers to the file, because the session has ended or has
-  // abandoned the upload. After any other refusal, the session may have accepted the file.
+  // These refusals mean that the session has ended or has abandoned the upload, so nothing refers
+  // to the file. After any other refusal, the session may have accepted the file.
   if (done.refused === 'not_found' || done.refused === 'conflict') await eraseFile(files, place)
   return done
 }

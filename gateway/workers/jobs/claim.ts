@@ -33,7 +33,7 @@ interface Asked extends Filters {
 
 /**
  * Handles a `jobs.claim` frame. If a claim with its message id has already been answered, the
- * stored answer is sent again. If that claim is still open, the frame is ignored.
+ * stored answer is sent again. If a claim with this message id is still open, the frame is ignored.
  */
 export function claim(edge: Edge, session: Session, frame: Asked): void {
   const { message_id } = frame
