@@ -1,7 +1,8 @@
 /**
- * Delays requests and jobs while the node's own lease is stale, so that a briefly overloaded
- * machine responds slowly instead of returning errors. The wait is short, because another node may
- * have a fresh lease: a refused client can retry there, and a refused job returns to its queue.
+ * Delays requests and jobs while the node's own lease is stale. If the machine is briefly
+ * overloaded, its responses are therefore slow, but not errors. The wait is short, because another
+ * node may have a fresh lease: a refused client can retry there, and a refused job returns to its
+ * queue.
  */
 
 import type { MaybePromise } from './maybe-promise.ts'

@@ -26,7 +26,9 @@ export interface LocalContext {
 /** The handler of a query that the gateway answers itself, instead of a view. */
 export type LocalQuery = (context: LocalContext) => MaybePromise<unknown | Refusal>
 
-/** Creates the handler of a query from a function that has the input and reply types of its row. */
+/**
+ * Creates the handler of a query from a function with the input and reply types of the query's row.
+ */
 export const answer =
   <N extends RowName>(
     run: (context: LocalContext, input: Input<Api[N]>) => MaybePromise<Reply<Api[N]> | Refusal>,

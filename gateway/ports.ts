@@ -48,9 +48,8 @@ export interface World {
    */
   seal(text: string): Uint8Array
   /**
-   * Returns the reason why a URL is not an allowed destination, worded as the end of a sentence.
-   * Returns undefined when no reason is found. The method is absent when destinations cannot be
-   * checked.
+   * Checks whether a URL is an allowed destination. Returns the reason why it is not, as the end of
+   * a sentence, or undefined if none is found. The method is absent if URLs cannot be checked.
    */
   unreachable?(url: string): Promise<string | undefined>
   /** Like `unreachable`, for a repository host that only workers of environments call. */
@@ -87,10 +86,10 @@ export interface World {
    */
   unlock(text: string, context: string): Uint8Array | undefined
   /**
-   * Generates an id. Equal `prefix`, `from` and `slot` yield the same id, for example for all
+   * Generates an id. The same `prefix`, `from` and `slot` always yield the same id, for example for
    * repeats under one idempotency key. Without `from`, the id contains the time and random bits.
-   * `slot` is the slot of the id (0 to 1023), which determines its shard. Without it, the slot is
-   * random or derived from `from`.
+   * `slot` (0 to 1023) determines the shard of the id. By default, it is derived from `from`, or
+   * random without `from`.
    */
   id(prefix: Prefix, from?: string, slot?: number): string
   /** Returns the id of the organization, which is empty while the organization is not known yet. */
@@ -115,10 +114,10 @@ export interface World {
     input: OwnerQuery<K, N>['input'],
   ): Promise<OwnerQuery<K, N>['reply'] | Refusal>
   /**
-   * Queries the view of the project's partition. `fresh` is the cursor up to which the view must
-   * have applied the journal before it answers. By default, the view first applies everything that
-   * was committed before the query. `within` is the maximum wait in milliseconds. When it has
-   * passed, the view answers from the events that it has applied, and marks the answer as `late`.
+   * Queries the view of the project's partition. Before it answers, the view applies the journal up
+   * to the cursor `fresh` or, without `fresh`, everything that was committed before the query. If
+   * this takes more than `within` milliseconds, the view answers from what it has applied so far,
+   * and marks the answer as `late`.
    */
   view<N extends ViewQueryName>(
     project: string,
@@ -164,7 +163,7 @@ export interface World {
     on: (previews: readonly Preview[]) => void,
   ): () => void
   /**
-   * Requests the preview of a message, as generated so far, from the node that publishes it.
+   * Requests the part of a message that has been generated so far from the node that publishes it.
    * Returns undefined when no node answers.
    */
   previewed(project: string, message: string): Promise<Previewed | undefined>
@@ -204,8 +203,9 @@ export interface World {
   fresh(): boolean
   /**
    * Returns how many times this node has detected that another gateway ended or restarted under the
-   * same name. A gateway that ended during a configuration change may not have announced the
-   * change, so the directory then drops its caches. May be absent if there are no other gateways.
+   * same name. Such a gateway may have ended without announcing a configuration change, so the
+   * directory drops its caches when this number has changed. May be absent if there are no other
+   * gateways.
    */
   ended?(): number
   /** Returns the reasons why the gateway is not ready, or an empty list when it is ready. */
@@ -299,7 +299,7 @@ export interface Counters {
   /** Counts a request that was refused with this code. */
   refused?(code: Code): void
   /**
-   * Increases a counter.
+   * Increments a counter.
    * @param by the increment, 1 by default.
    */
   inc(
@@ -351,9 +351,8 @@ export interface GatewaySettings {
    */
   readonly artifacts: { readonly max_bytes: number; readonly upload_ms: number }
   /**
-   * Access to `/metrics` on the API port. With `status_only`, the API port does not serve the
-   * metrics. `token` is the bearer token that a client must send. Without `token`, no token is
-   * required.
+   * Who may read `/metrics` on the API port: nobody if `status_only` is true, otherwise clients
+   * that send `token` as the bearer token, or every client if `token` is absent.
    */
   readonly metrics?: { readonly status_only: boolean; readonly token?: string }
   /**

@@ -1,8 +1,8 @@
 /**
- * Preparations: the lookups and generated values that command rows need before their command is
- * sent, one function for each row. Rows without such a function send their input unchanged. This
- * file contains the table of all preparations, and the short preparations. Most others are in
- * `commands/`, `sessions/` and `auth/`. `command.ts` sends the command.
+ * The preparations of command rows. The preparation of a row is a function that looks up and
+ * generates the values that its command needs before it is sent. Without a preparation, the input
+ * is sent unchanged. This file contains the table of all preparations, and the short ones. Most
+ * others are in `commands/`, `sessions/` and `auth/`. `command.ts` sends the command.
  */
 
 import type { Definition } from '../protocol/access/directory.ts'
@@ -146,8 +146,8 @@ const inline: Prepare = (edge, call, identity, origin) => {
   )
 }
 /**
- * Refuses a definition that refers to an agent or a provider that does not exist, or to an action
- * that its steps or the caller may not call.
+ * Refuses a definition with an unknown agent or provider, or with an action that its steps or the
+ * caller may not call.
  */
 const agentsThere: Prepare = async (edge, { project, body, caller }) => {
   const { steps, cleanup, defaults } = (body['spec'] ?? {}) as Partial<Spec>
@@ -191,8 +191,8 @@ async function runUnder(
 }
 
 /**
- * Reserves a handle at the organization for a workflow with a new id. If the request is repeated,
- * the handle is reserved again. An unused reservation expires.
+ * Generates the id of a new workflow, and reserves its handle at the organization. If the request
+ * is repeated, the handle is reserved again. An unused reservation expires.
  */
 async function reserveHandle(edge: Edge, call: Call, origin: Origin): Promise<Prepared | Refusal> {
   const { world } = edge
@@ -214,8 +214,8 @@ async function reserveHandle(edge: Edge, call: Call, origin: Origin): Promise<Pr
 }
 
 /**
- * Returns the caller's permissions, for commands that grant permissions. The actor refuses to grant
- * a permission that the caller lacks.
+ * Returns the caller's permissions as input for a command that grants permissions. The actor
+ * refuses to grant a permission that the caller lacks.
  */
 const holds = ({ caller }: Call): Holds => ({ holds: [...caller.permissions] })
 const handing: Prepare = (_, call) => ({ input: { ...holds(call) } })
@@ -280,8 +280,8 @@ const preparations: Readonly<Record<string, Prepare>> = {
     makeKey(edge, call, call.project?.id, identity, 'token'),
   'me.create_token': (edge, call, identity) => {
     const made = makeKey(edge, call, call.project?.id, identity, 'token')
-    // The token must not outlive the console session. The end of the session is added to the input,
-    // because the project's actor cannot read it.
+    // The token must not outlive the console session. The project's actor cannot read the session,
+    // so the end of the session is added to the input.
     const until =
       call.caller.credential.type === 'console_session'
         ? edge.authentication.expiryOf(call.caller)

@@ -49,8 +49,8 @@ interface Listed {
 type Question = Readonly<Record<string, unknown>>
 type Ask = (question: Question) => Promise<unknown>
 /**
- * Query functions, by row name, of the lists for which a query of the project's view is not enough.
- * For example, some functions query all partitions.
+ * Functions for the lists that need more than a query of the project's view, by row name. Some of
+ * them query all partitions, for example.
  */
 const pages: {
   readonly [N in ViewRowName]?: (
@@ -106,7 +106,7 @@ export const runQuery = (edge: Edge, call: Call): MaybePromise<Answer | Refusal>
           body: additionsOf(call, cut(call, reply)),
         },
   )
-/** Truncates an unpaged list to the `limit` of the query. Pages already have the right length. */
+/** Truncates an unpaged list to the `limit` of the query. Pages never exceed it. */
 function cut({ query: { limit } }: Call, reply: unknown): unknown {
   const { items, has_more } = (reply ?? {}) as Partial<Listed> & { readonly has_more?: boolean }
   return typeof limit === 'number' && has_more === undefined && items && items.length > limit

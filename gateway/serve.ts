@@ -35,7 +35,7 @@ export interface Service {
   inFlight: number
   /** Returns a new request id. */
   readonly newId: () => string
-  /** Called whenever the last request in flight has ended. */
+  /** Called whenever the number of requests in flight has dropped to 0. */
   idle: () => void
   /**
    * Whether the gateway is draining. It then reports that it is not ready, and closes each
@@ -143,10 +143,10 @@ class Served {
   }
 
   /**
-   * Refuses a request whose end is ambiguous, and closes its connection. The response is sent in
-   * the next turn of the event loop, because uWS would continue to read from the connection after
-   * an immediate response. Until the response is sent, uWS closes the connection at the first byte
-   * of another request.
+   * Refuses a request whose end is ambiguous, and closes its connection. After an immediate
+   * response, uWS would continue to read from the connection, so the response is sent in the next
+   * turn of the event loop. Until then, uWS closes the connection when the first byte of another
+   * request arrives.
    */
   giveUp(): void {
     this.#service.world.later(0, () => this.#answer(AMBIGUOUS, true))

@@ -135,8 +135,8 @@ export function createGateway(
     const mcpRow = shape.mcp === true
     const run = (call: Call, exchange: Exchange) => {
       const opens = verb === 'stream' ? !wantsPage(call) : !mcpRow && wantsStream(call)
-      // A stream that is opened while the gateway drains would end soon. A command with a stream is
-      // refused before it is sent, so that the client can repeat it at another gateway.
+      // While the gateway drains, a new stream would end soon. A command that opens a stream is
+      // refused here, before it is sent, so that the client can repeat it at another gateway.
       if (opens && service.leaving) return refuse('service_unavailable')
       if (mcpRow) return service.stopping ? refuse('service_unavailable') : mcp.run(call, exchange)
       if (verb === 'stream') {
@@ -369,8 +369,8 @@ function listen(app: TemplatedApp, host: string, port: number): Promise<us_liste
 }
 
 /**
- * Creates the handler of unsupported methods on a known path. It answers preflights, and refuses
- * other methods with a list of the supported ones.
+ * Creates the handler of the methods that a path does not support. It answers preflights, and
+ * refuses all other requests with a list of the supported methods.
  */
 const otherMethod =
   (world: World, allowed: readonly string[]): Handler =>

@@ -44,8 +44,8 @@ export async function atMost<T>(
 }
 
 /**
- * Returns the back-off after a failure: `first`, doubled for each of the `failures` directly before
- * it, but at most `last`.
+ * Returns the back-off after a failure: `first`, doubled for each of the `failures` consecutive
+ * failures before it, but at most `last`.
  */
 export const backoffMs = (
   failures: number,

@@ -1,7 +1,7 @@
 /**
  * The command line program, `baton <command>`. Commands that start nodes accept the settings in the
- * settings table. Client commands call a running server. The modules of nodes and of the client
- * commands are loaded only by the commands that need them, because loading them takes most of the
+ * settings table. Client commands call a running server. Each command loads only the modules that
+ * it needs, because loading the modules of nodes and of the client commands takes most of the
  * startup time.
  */
 import { Command } from 'commander'

@@ -1,7 +1,7 @@
 /**
  * Reads the settings of a node from flags and environment variables. `config/settings.ts` has the
- * table of all settings. A setting gets the value of its flag, otherwise that of its environment
- * variable, otherwise its default. For example, `--rate-key` is the flag of `BATON_RATE_KEY`.
+ * table of all settings. A flag takes precedence over the environment variable, and both take
+ * precedence over the default. For example, `--rate-key` is the flag of `BATON_RATE_KEY`.
  */
 
 import { availableParallelism } from 'node:os'
@@ -133,8 +133,8 @@ export interface Config {
   /** Maximum number of rows of a table. */
   readonly table_rows: number
   /**
-   * Limits on the runs that triggers start: for one event and all events that these runs cause, and
-   * for each loop per minute.
+   * Limits on the runs that triggers start: per event, including all events that its runs cause,
+   * and per loop and minute.
    */
   readonly triggers: TriggerLimits
   /**
@@ -159,8 +159,8 @@ export interface Config {
 }
 
 /**
- * Returns the texts that flags specify, as in `--port 8080` or `--port=8080`. A flag without a
- * value, such as `--anonymous-worker`, means `on` if its default is `off`.
+ * Returns the texts of settings that are given as flags: `--port 8080` or `--port=8080`. A flag
+ * without a value, such as `--anonymous-worker`, means `on` if its default is `off`.
  */
 function readFlags(argv: readonly string[], faults: string[]): Map<Name, string> {
   const given = new Map<Name, string>()

@@ -146,7 +146,7 @@ export async function loadConsole(): Promise<ConsoleFiles> {
     BATON_ROUTES: JSON.stringify(embeddedRoutes()),
     BATON_VERSION: JSON.stringify(version),
     // The page's content security policy forbids `eval`. Without this definition, a library that
-    // only probes for it would cause a violation report.
+    // only tests whether `eval` is allowed would violate the policy and cause a report.
     'globalThis.Function': 'undefined',
   }
   const all = join(root, 'node_modules/.cache/baton-console')

@@ -100,7 +100,7 @@ export function readQuery(row: Row, query: string): Values | Refusal {
 }
 
 /**
- * Parses a body as JSON and checks it against the row's schema and its additional check.
+ * Parses a body as JSON, and validates it with the schema and the additional check of the row.
  * @param text the body; undefined when it is not UTF-8.
  * @param type the Content-Type header.
  */
@@ -175,17 +175,17 @@ function withoutNulls(schema: Described, value: unknown): unknown {
 }
 
 /**
- * Returns a fault that makes a parsed value unacceptable under any schema, or undefined. Faults are
- * nesting of more than `MAX_DEPTH` levels, names that reach an object's prototype, and numbers such
- * as 1e999, which are parsed as infinity. JSON cannot express infinity, so the stored value would
- * differ from the value in memory.
+ * Checks a parsed value for faults that no schema permits: nesting of more than `MAX_DEPTH` levels,
+ * names that give access to an object's prototype, and numbers such as 1e999, which are parsed as
+ * infinity. JSON cannot express infinity, so the stored value would differ from the value in
+ * memory. Returns one of the faults, or undefined if there is none.
  */
 export const unsafeValueFault = (value: unknown): FieldError | undefined =>
   isSuspect(value, 1) ? suspect(value) : undefined
 
 /**
- * Returns whether `suspect` would find a fault. Almost every value passes, so this check applies
- * the same rules without building paths.
+ * Returns whether `suspect` would find a fault. Almost every value passes, so the same rules are
+ * first applied here without building paths.
  */
 function isSuspect(value: unknown, depth: number): boolean {
   if (typeof value === 'number') return !Number.isFinite(value)

@@ -1,7 +1,7 @@
 /**
  * Follows the worker logs of environments for all clients of this gateway. Hosts do not announce
- * new log text, so while any client follows a log, the log is read again every `READ_EVERY_MS`,
- * once for all clients, and the clients receive the added text.
+ * new log text. While any client follows a log, the log is therefore read every `READ_EVERY_MS`,
+ * once for all clients, which receive the added text.
  *
  * Invariants:
  * E1. The text that a client has received since the last `reset` ends with the content of the last

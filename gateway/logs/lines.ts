@@ -11,8 +11,8 @@ import { unsafeValueFault } from '../http/validate.ts'
 type Mask = (text: string) => string
 
 /**
- * Number of characters beyond the limit that are examined. They are needed to recognize a
- * credential that begins before the limit.
+ * Number of characters that are examined beyond the maximum length of a text, to recognize a
+ * credential that extends beyond it.
  */
 const MARGIN_LENGTH = 2048
 /** Marker at the end of truncated text. */
@@ -43,8 +43,8 @@ const valid = (text: string): string => Buffer.from(text).toString()
 
 function shortened(text: string, mask: Mask): { readonly text: string; readonly cut: boolean } {
   const long = text.length > logLimits.text + MARGIN_LENGTH
-  // The last word is dropped, because it may be an incomplete credential, which cannot be
-  // recognized.
+  // The last word may be the beginning of a credential. A part of a credential is not recognized,
+  // so the word is dropped.
   const part = long
     ? text.slice(0, logLimits.text + MARGIN_LENGTH).replace(/\S{1,1024}$/, '')
     : text

@@ -1,6 +1,6 @@
 /**
  * Reads the stored log lines of a run, page by page, with filters. A page examines a bounded number
- * of batches, so it may be short or empty although further lines match.
+ * of batches, so it may be short or empty even if more lines match.
  */
 import {
   type LogBatch,
@@ -20,8 +20,8 @@ import type { LogPart, LogStore } from './ports.ts'
 const MAX_READS = 8
 
 /**
- * The lines to read. Only lines that follow the position `after`, in the order of the page, are
- * read.
+ * A request for at most `limit` lines that match the filters. In ascending order, these are the
+ * lines after the position `after`, and in descending order the lines before it.
  */
 export interface LogQuestion extends LogFilters {
   readonly after?: number
@@ -51,8 +51,8 @@ const recordOf = (
 })
 
 /**
- * Returns a page of lines of a target. Its `next_after` is the position up to which the lines were
- * examined, in the order of the page.
+ * Returns a page of lines of a target. Its `next_after` is the position that the search has
+ * reached, from which the next page continues.
  * @throws Error when the store does not answer.
  */
 export async function readLog(
@@ -96,9 +96,9 @@ function linesOf(
   return all.filter(({ at }) => place === undefined || (ascending ? at > place : at < place))
 }
 /**
- * Returns the position at which a part ends, in the order of the page: the highest position of its
- * last batch or, in descending order, the lowest position of its first batch. Returns undefined for
- * an empty part.
+ * Returns the last position of a part in the order of the page. In ascending order, this is the
+ * highest position of the last batch, and in descending order the lowest of the first batch.
+ * Returns undefined for an empty part.
  */
 function edgeOf({ batches }: LogPart, ascending: boolean): number | undefined {
   const last = ascending ? batches.at(-1) : batches[0]

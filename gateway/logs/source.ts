@@ -18,9 +18,14 @@ import { readLog } from './read.ts'
  * Maximum number of lines per page: `usual` by default, and `long` for followers that lag behind.
  */
 const PAGE = { usual: 200, long: 1000 } as const
-/** Pause before a replica of the store that lags behind is read again, in milliseconds. */
+/**
+ * Delay before another read, in milliseconds, if the replica that answered lacks announced lines.
+ */
 const PAUSE_MS = 50
-/** Time for which lines may arrive after the end of a run, in milliseconds. */
+/**
+ * Milliseconds between the end of a run and the final check for its lines, so that late lines can
+ * still arrive.
+ */
 const LATE_LINES_MS = 1000
 
 /**
@@ -55,8 +60,8 @@ export function logSource(world: World, project: string, run: string, given: Log
     key: `log ${project} ${run} ${JSON.stringify(filters)}`,
     comment: ': keepalive',
     ask: async (after, fresh, behind) => {
-      // `fresh` is omitted only by a client's first query and by `Follower.check`, which are the
-      // queries that need to know whether the run exists and has ended.
+      // `fresh` is undefined only in a client's first query and in the queries of `Follower.check`.
+      // No other query needs to know whether the run exists and has ended.
       const standing = fresh === undefined ? await runStanding(world, project, run) : undefined
       if (standing && isRefusal(standing)) return standing
       const limit = behind ? PAGE.long : PAGE.usual

@@ -51,7 +51,7 @@ type Ports = Pick<World, 'ask' | 'now' | 'later' | 'log' | 'settings'> & {
 
 /** Default limits per attempt of a job: lines per second (`rate`), and total size (`bytes`). */
 export const jobLogLimits = { rate: 1000, bytes: 16 * 1_048_576 } as const
-/** Maximum burst, in seconds: as many lines may arrive at once as the rate permits in this time. */
+/** Maximum burst, in seconds: at most `rate` × `BURST_S` lines may arrive at once. */
 const BURST_S = 10
 /** Time without a line after which a writer is removed, in milliseconds. */
 const IDLE_TIMEOUT_MS = 300_000

@@ -143,8 +143,8 @@ export async function resumeCall(
   })
   const all = await offeredIn(edge.world, scopeId(edge, call))
   if (isRefusal(all) || !row) return isRefusal(all) ? all : undefined
-  // The call can still have a result if its tool is no longer offered. `waiting` is then used
-  // instead of the tool.
+  // A call can have a result even if its tool is no longer offered. The row of the call is then
+  // read from `waiting`, and the result is not checked against an output schema.
   const offered = offeredAs(all, waiting.name)
   return (
     denied(edge.world, call.caller, waiting) ??

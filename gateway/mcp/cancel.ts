@@ -1,7 +1,8 @@
 /**
- * Cancels calls. A request id identifies a call only within the client's MCP session. The run of a
- * call therefore has a hash of the session and the request id as its external id. A gateway that
- * receives a cancellation finds the run by this external id, so gateways store nothing about calls.
+ * Cancels calls. A request id identifies a call only within the client's MCP session. The external
+ * id of a call's run therefore contains a hash of the session and the request id. A gateway that
+ * receives a cancellation finds the run by this external id, so no gateway stores anything about
+ * calls.
  */
 import { isRefusal, type Refusal } from '../../protocol/errors.ts'
 import type { RpcId } from '../../protocol/mcp/messages.ts'

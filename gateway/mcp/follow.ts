@@ -64,8 +64,8 @@ export const bindingOf = (edge: Edge, call: Call, what: 'call' | 'tools'): Bindi
 })
 
 /**
- * Returns the state of the call in progress that is sealed into a frame id, or undefined if the id
- * was not issued for a call by this caller.
+ * Returns the state of a call in progress, which is sealed into its frame ids. Returns undefined if
+ * the id was not issued for a call by this caller.
  */
 export function waitingOf(edge: Edge, call: Call, frame_id: string): Waiting | undefined {
   const opened = openCursor(edge.world, bindingOf(edge, call, 'call'), frame_id)

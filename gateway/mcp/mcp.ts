@@ -95,8 +95,8 @@ function admit(
 }
 
 /**
- * With `Last-Event-ID`, resumes the stream that sent the id. Without it, opens a stream of tool
- * changes.
+ * Resumes the stream to which the frame id in the `Last-Event-ID` header belongs. Without this
+ * header, opens a stream of tool changes.
  */
 async function hear(edge: Edge, call: Call, exchange: Exchange, open: Set<Sink>): Promise<Given> {
   const frame_id = call.incoming.header('last-event-id')

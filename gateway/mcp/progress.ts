@@ -1,6 +1,6 @@
 /**
- * The format in which a call follows the timeline of its run: one line per event. The line has a
- * message if the event is shown to clients. Frames for clients are created in `follow.ts`.
+ * The format in which a call follows the timeline of its run: one JSON line per event, with a
+ * message for certain types of events. Frames for clients are created in `follow.ts`.
  */
 import type { RunEventRecord } from '../../protocol/runs/schema.ts'
 import type { Sink } from '../http/respond.ts'
@@ -11,7 +11,7 @@ interface Line {
   readonly m?: string
 }
 
-/** The types of events with a message. All other events only count as progress. */
+/** The types of events that have a message. Other events only increase the progress number. */
 const withMessage: ReadonlySet<string> = new Set([
   'run.started',
   'run.resumed',
@@ -50,7 +50,7 @@ interface Reading {
    * client should reconnect.
    */
   farewell(frame: string): void
-  /** Called when the run has ended, the gateway stops, or the sink has been ended. */
+  /** Called when the run has ended, the gateway is stopping, or the sink was ended. */
   over(): void
 }
 /**

@@ -26,8 +26,8 @@ const failed = (why: string, meta?: JsonObject): McpResult => ({
 
 /**
  * Converts a refusal to a failed result, so that the model can react to it. Refusals for missing
- * permissions, and those with a status of 500 or more, are returned unchanged. They become the
- * answer to the HTTP request.
+ * permissions, and refusals with a status of 500 or more, are returned unchanged, to be sent as the
+ * HTTP response.
  */
 export function refusedCall(refusal: Refusal, brand: string): McpResult | Refusal {
   if (
@@ -109,7 +109,8 @@ async function readResult(
       `The run ${run_id} failed: ${run.error_message ?? run.error_type ?? 'no reason given'}`,
       { ...meta, ...(run.error_type !== undefined && { [`${brand}/error_type`]: run.error_type }) },
     )
-  // An output may have a field named `refused`, so `isRefusal` must not be called with the output.
+  // An output with a field named `refused` would look like a refusal, so `isRefusal` is called with
+  // the object that contains the output.
   const call =
     row === 'action.invoke'
       ? await world.ask({ project, kind: 'run', id: run_id }, 'invoked', {})

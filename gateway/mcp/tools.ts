@@ -25,7 +25,7 @@ export interface Offered {
   /** Name of the row that a call executes. */
   readonly row: RowName
   /**
-   * Whether a call waits for the end of the run that it starts. Other calls are answered
+   * Whether a call is answered only when the run that it starts has ended. Other calls are answered
    * immediately.
    */
   readonly lasts: boolean
@@ -139,8 +139,8 @@ function toolOf(entry: CatalogEntry, name: string, brand: string): McpTool {
   }
 }
 /**
- * Returns whether an entry is offered as a tool: it must be ready, or need a worker, which may
- * connect later. Actions of environments are not offered, because a tool call specifies no
+ * Returns whether an entry is offered as a tool. It must be ready, or be served by workers, which
+ * may connect later. Actions of environments are not offered, because a tool call specifies no
  * environment.
  */
 const usable = ({ name, readiness, endpoint_kind }: CatalogEntry): boolean =>

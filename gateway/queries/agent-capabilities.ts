@@ -146,8 +146,8 @@ export async function agentSource(
       }
 }
 /**
- * Returns all toolkits and skills that an inline definition can refer to by name. Of several
- * records with the same name, the first is used. The project's records come first, and an older
+ * Returns all toolkits and skills that an inline definition can refer to by name. A name that
+ * several records have refers to the first of them. The project's records come first, and an older
  * record comes before a newer record of the same owner.
  * @public
  */

@@ -13,8 +13,8 @@ import { redactionOf } from './redact.ts'
 /** The default number of lines, and the default maximum number of bytes. */
 const DEFAULT = { tail: 200, max_bytes: 64_000 } as const
 /**
- * The number of additional bytes that are read before the returned bytes. They are needed to redact
- * a credential that begins before the returned bytes.
+ * Number of additional bytes that are read before the returned part, so that a credential that
+ * begins before this part is recognized and redacted.
  */
 const MARGIN_BYTES = 2048
 
@@ -61,8 +61,8 @@ async function readLogs(
         })
   if (!found) return refuse('environment_worker_unavailable')
   const redact = redactionOf(world.settings.key_prefix)
-  // The first word of a truncated text is dropped, because it may be the end of a credential, which
-  // cannot be recognized.
+  // The first word of a truncated text may be the end of a credential. A part of a credential is
+  // not recognized, so the word is dropped.
   const whole = found.truncated ? found.content.replace(/^\S{1,1024}/, '') : found.content
   const { text, cut } = newest(redact(whole), max_bytes)
   return {

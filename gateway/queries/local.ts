@@ -54,9 +54,9 @@ import { manifestQueries } from './tool-manifest.ts'
 const keyIn = (keys: readonly ApiKey[], id: string): ApiKey | undefined =>
   keys.find((key) => key.id === id)
 /**
- * Functions that read keys from their actor instead of the cache, because recording a key's last
- * use does not invalidate the cache. The keys are the API keys of the organization or the project,
- * or the tokens of one person.
+ * Functions that read keys from their actor. The last use of a key may be outdated in the cache,
+ * because recording a use does not invalidate the cache. The keys are the API keys of the
+ * organization or the project, or the tokens of one person.
  */
 const keys = {
   organization: async <T>(
@@ -166,7 +166,7 @@ async function everyRole<T>(
   return use([...system, ...newestFirst(home)], rank)
 }
 
-/** The queries by operation name. A query answers every row that has this operation. */
+/** The handlers of the queries, by operation name. A handler answers all rows of its operation. */
 export const localQueries: Readonly<Record<string, LocalQuery>> = {
   'project.list': answer<'project.list'>((context, input) =>
     organizationOf(context, ({ projects }) =>

@@ -7,8 +7,8 @@ interface Page<I> {
   readonly position?: unknown
 }
 /**
- * The first `limit` items across all partitions. `last` is the last of these items, after which the
- * next page begins. It is present only when more items follow.
+ * The first `limit` items across all partitions. If more items follow, `last` is the last of these
+ * items, after which the next page begins. Otherwise, `last` is absent.
  */
 interface Merged<I, P> {
   readonly items: readonly I[]

@@ -8,9 +8,7 @@ import { type Searching, searchSemantically } from './semantic.ts'
 type Reads = Pick<World, 'view'>
 type Found = Promise<
   | (ViewQueries['table.query']['reply'] & {
-      /**
-       * The field that the response has in addition to the page: the number of rows on a full page.
-       */
+      /** An additional field of the response: the maximum number of rows on a page. */
       readonly beside: { readonly limit: number }
     })
   | Refusal

@@ -1,7 +1,7 @@
 /**
  * Semantic and hybrid searches in the rows of a table. The view reports whether all current rows
- * are embedded, and ranks them. A search never returns the results of another mode: if the rows or
- * the query cannot be embedded in time, the search is refused.
+ * are embedded, and ranks them. If the rows or the query cannot be embedded in time, the search is
+ * refused. A search never falls back to another mode.
  */
 import { isRefusal, type Refusal, refuse } from '../../protocol/errors.ts'
 import type { ViewQueries } from '../../protocol/queries/views.ts'
@@ -10,13 +10,13 @@ import type { World } from '../ports.ts'
 import { backoffMs, sleep } from '../timing.ts'
 
 /**
- * Maximum time in milliseconds that a search waits for the rows to be embedded. Half of
- * `settings.deadline` applies if it is shorter.
+ * Maximum time in milliseconds for which a search waits until the rows are embedded, unless half of
+ * `settings.deadline` is shorter.
  */
 const WAIT_MS = 5000
 /**
- * First and longest delay in milliseconds before the view is queried again. Each delay is twice the
- * previous one.
+ * Initial and maximum delay before the view is queried again, in milliseconds. Each delay is twice
+ * the previous one, up to the maximum.
  */
 const AGAIN = { first: 20, last: 250 } as const
 

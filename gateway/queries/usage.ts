@@ -12,7 +12,7 @@ import type { Call, Edge } from '../call.ts'
 import { mergePages } from './merge-pages.ts'
 
 /**
- * A page of usage events. `beside` contains the totals that the answer has in addition to its
+ * A page of usage events. `beside` contains totals, which the response contains in addition to the
  * items. `position` is present only when more events follow.
  */
 interface UsagePage {

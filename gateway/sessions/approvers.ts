@@ -1,8 +1,9 @@
 /**
- * Determines the roles whose holders may approve a call to an action: every role that permits
- * executing the action and has a holder that is not an agent. Approvers are identified by role, so
- * that a change to a role's holders takes effect while an approval is pending. The permissions of
- * the principal that answers are checked in actors/interactions/approval.ts.
+ * Determines the roles whose holders may approve a call to an action. These are the roles with the
+ * permission to execute the action and at least one holder that is not an agent. Approvers are
+ * identified by role, so that a change to a role's holders takes effect while an approval is
+ * pending. The permissions of the principal that answers are checked in
+ * actors/interactions/approval.ts.
  */
 
 import type { OrganizationDirectory, ProjectDirectory } from '../../protocol/access/directory.ts'

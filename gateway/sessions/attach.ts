@@ -143,14 +143,14 @@ async function store(
       await toQuota(storing, 'quota.settle', { artifact: artifact_id, bytes: size_bytes })
     return done.reply
   }
-  // After these refusals, nothing refers to the file, because the session has ended or has
-  // abandoned the upload. After any other refusal, the session may have accepted the file.
+  // These refusals mean that the session has ended or has abandoned the upload, so nothing refers
+  // to the file. After any other refusal, the session may have accepted the file.
   if (done.refused === 'not_found' || done.refused === 'conflict') await eraseFile(files, place)
   return done
 }
 /**
- * Returns the outcome of an upload that has ended according to the quota. Either another upload
- * under the same key was faster, or the upload has expired.
+ * Returns the outcome of an upload that the quota reports as ended: the file, if another upload
+ * under the same key was faster, or a refusal, if the upload has expired.
  */
 async function ended(
   { world, to, origin }: Storing,
@@ -196,8 +196,8 @@ const detach: Prepare = (edge, call, _identity, origin) => {
     async after(outcome) {
       if (isRefusal(outcome)) return
       const erased = await completeRemoval({ world, origin }, project, id)
-      // A file that was stored by an earlier release has no artifact actor. `completeRemoval` does
-      // not erase it, so it is erased here.
+      // `completeRemoval` does not erase a file that an earlier release stored, because such a file
+      // has no artifact actor. It is erased here instead.
       if (!erased) await eraseFile(world.files, fileName(project, id))
     },
   }

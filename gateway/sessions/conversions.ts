@@ -11,10 +11,11 @@ import { sleep } from '../timing.ts'
 const POLL_MS = 200
 
 /**
- * Returns a function that reads the conversion of a file, and waits while it is in progress.
+ * Returns a function that resolves to the state of the conversion of a file. The function waits
+ * while the conversion is in progress.
  * @param session_id the session to which the files belong. Without one, the returned function
  * always resolves to undefined.
- * @param limitMs maximum total wait of all calls, in milliseconds.
+ * @param limitMs time after which no call waits any longer, in milliseconds from now.
  * @param signal ends the wait.
  */
 export function conversionsOf(

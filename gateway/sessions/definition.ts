@@ -34,8 +34,8 @@ import { describedTables } from './tables.ts'
 import { grantedTools, remembered } from './tools.ts'
 
 /**
- * Cache of agent sources. They depend only on configuration, so they are valid while the directory
- * objects from which they were derived are still cached.
+ * Cache of agent sources. They depend only on configuration, so each is valid as long as the
+ * directory objects from which it was derived are cached.
  */
 const sources = new WeakMap<
   ProjectDirectory,
@@ -181,8 +181,8 @@ async function effectiveIn(
   return 'faults' in found ? refuseFields(...found.faults) : found
 }
 /**
- * Returns the definition that the next turn of a session has if a message starts the turn. A turn
- * of a run may have a different definition, for example because its step specifies another model.
+ * Returns the definition of the next turn of a session, for a turn that a message starts. A turn of
+ * a run may have a different definition, for example because its step specifies another model.
  */
 export async function definitionOf(
   edge: CapabilityReader,
@@ -193,8 +193,8 @@ export async function definitionOf(
   return isRefusal(agent) ? agent : effectiveIn(edge, project, agent, session, {})
 }
 /**
- * Returns the id of an agent's environment, which need not exist. Returns undefined when none of
- * the tools of the definition works in an environment.
+ * Returns the id of an agent's environment, whether the environment exists or not. Returns
+ * undefined if no tool of the definition works in an environment.
  */
 export async function agentWorkspace(
   edge: CapabilityReader,

@@ -26,7 +26,7 @@ interface Showing {
   /** Returns whether the model can read files of the given type. */
   reads(mime_type: string): boolean
   /**
-   * Returns the state of the conversion of an Office file without text. It may wait until the
+   * Returns the state of the conversion of an Office file without text, possibly only after the
    * conversion has ended.
    */
   conversion?(artifact_id: string): Promise<Artifact['conversion']>

@@ -35,8 +35,8 @@ export async function listSessions(
     ? Object.entries(known.agents).find(([, { name }]) => name === agent_name)?.[0]
     : agent_id
   if (known && id === undefined) return { items: [] }
-  // By default, a key refers to the agent's own session. Sessions that runs created under the same
-  // key are listed only with an explicit `scope`.
+  // By default, a key identifies only the agent's own session. Sessions that runs created under the
+  // same key are listed only if the query specifies a `scope`.
   const scope = question.scope ?? (session_key === undefined ? undefined : 'agent')
   return edge.world.view(scopeId(edge, call), 'session.list', {
     ...question,

@@ -108,10 +108,10 @@ const update = ({ world }: Edge, { body, caller }: Call): Prepared | Refusal =>
     : undefined) ?? {}
 
 /**
- * Returns the definition of a turn for the command's input. For a command with an idempotency key,
- * the refusal of a definition becomes the field `unfit` of the input. A repeat needs no definition,
- * and only the session's actor can decide whether the command is a repeat. A fault in the config of
- * the command itself is refused immediately.
+ * Returns the definition of a turn for the command's input. If the definition is refused but the
+ * command has an idempotency key, the refusal is passed to the session's actor in the field
+ * `unfit`: a repeat needs no definition, and only the actor can recognize a repeat. A refusal that
+ * concerns the config in the command itself is returned immediately.
  */
 function orRepeat(
   defined: Defined | Refusal,
@@ -222,8 +222,8 @@ async function definedIn(
  * session.
  * @param more creates the other parts of the preparation.
  * @param starts whether the command starts a turn. With `or_joins`, the command may instead join
- * the turn in progress. Joining needs no definition, so a refused definition is passed to the
- * actor. With `nothing`, no turn starts, and the resolver is not called.
+ * the turn in progress. Joining needs no definition, so the refusal of a definition is passed to
+ * the actor. With `nothing`, no turn starts, and the resolver is not called.
  */
 const turning =
   (
@@ -248,7 +248,7 @@ const turning =
   }
 /**
  * Prepares an append. Appended messages may trigger a compaction if the definition of the session's
- * agent is valid. The answer then waits for the end of the compaction.
+ * agent is valid. In this case, the call is answered after the compaction has ended.
  */
 const append: Prepare = async (edge, call) => {
   const session = await sessionOf(edge, call)

@@ -1,7 +1,6 @@
 /**
- * Checks whether a principal may read a session when the principal is not the caller of the
- * request, for example the last editor of a trigger or a webhook. The check for callers is in
- * `visibility.ts`.
+ * Checks whether a principal other than the caller of the request may read a session, for example
+ * the last editor of a trigger or a webhook. The check for callers is in `visibility.ts`.
  */
 
 import {

@@ -10,8 +10,8 @@ import type { World } from '../ports.ts'
 import { toolResultData } from './transcript/notes.ts'
 
 /**
- * Returns the results that the tool calls of streaming rows have so far, in the format of the
- * older stream. The list is empty if the session's actor does not answer.
+ * Returns the available results of the tool calls in streaming rows, in the format of the older
+ * stream. The list is empty if the session's actor does not answer.
  * @param rows returns the streaming rows. It is called again after the actor has answered, because
  * rows may have ended in the meantime.
  */

@@ -1,8 +1,8 @@
 /**
- * Determines which session a request refers to: the session of its key or, once that session has
- * been deleted or has expired, the key's session of the next generation. The id of a session with a
- * key is derived from the key and the generation, so every gateway and executor computes the same
- * id.
+ * Determines which session a request refers to. This is the current session of its key. If a
+ * session was deleted or has expired, its key gets a session of the next generation. The id of a
+ * session with a key is derived from the key and the generation, so every gateway and executor
+ * computes the same id.
  */
 import type { Agent } from '../../protocol/agents/schema.ts'
 import { isRefusal, type Refusal } from '../../protocol/errors.ts'
@@ -35,8 +35,8 @@ export interface Located {
 /**
  * Finds the session of a request: its id, and the `Place` used to create the session if it does not
  * exist.
- * @param owned given for a run. `scope_ref_id` is the loop or workflow whose scope contains the
- * key. Without it, the key belongs to the scope of the agent.
+ * @param owned set if the session is for a run. `scope_ref_id` is the id of the loop or workflow to
+ * whose scope the key belongs. If it is absent, the key belongs to the scope of the agent.
  * @param seed seed of the request's idempotency key, so that repeats get the same new session.
  */
 export async function locate(
@@ -69,8 +69,8 @@ export async function locate(
     const id = world.id('agent_session', seed)
     return { id, place: at(id, 0, id), ...(seed === undefined && { born: true }) }
   }
-  // A session that was created without a key has its own id as its key, so this key may be the id
-  // of an existing session.
+  // The key of a session that was created without a key is the id of the session, so this key may
+  // be the id of an existing session.
   if (scope_ref_id === undefined && isId(key, 'agent_session')) {
     const own = await standingOf(edge, project, key)
     if (isRefusal(own)) return own

@@ -17,8 +17,8 @@ const MAX_COLUMNS = 50
 /** Maximum number of characters of a column description. */
 const MAX_DESCRIPTION_LENGTH = 200
 /**
- * Maximum total size of the described tables, in bytes. Only the names of further tables are
- * listed.
+ * Maximum total size of the table descriptions, in bytes. A table whose description would exceed it
+ * is listed by name only.
  */
 const MAX_BYTES = 16_384
 
@@ -37,7 +37,8 @@ export async function describedTables(
 }
 
 /**
- * Returns the description of tables. For tables beyond `MAX_BYTES`, only the names are listed.
+ * Returns the description of tables. Tables whose description would exceed `MAX_BYTES` are listed
+ * by name only.
  * @param more whether further tables exist.
  */
 export function textOf(tables: readonly Table[], more: boolean): string {

@@ -17,8 +17,8 @@ import type { CapabilityReader } from '../queries/agent-capabilities.ts'
 import { approversIn } from './approvers.ts'
 
 /**
- * Returns the tools that selectors grant. An exact name that is not in the catalog is granted as a
- * worker action, because a worker may serve an action that is not registered.
+ * Returns the tools that selectors grant. An exact name that is missing in the catalog is granted
+ * as a worker action, because workers may serve unregistered actions.
  */
 export async function grantedTools(
   { world, directory }: CapabilityReader,
@@ -60,8 +60,8 @@ async function withApprovers(
   )
 }
 /**
- * Returns whether an action may be granted: it must be ready, or need a worker, which may connect
- * later.
+ * Returns whether an action may be granted. It must be ready, or be served by workers, which may
+ * connect later.
  */
 const usable = ({ readiness, endpoint_kind }: CatalogEntry): boolean =>
   readiness === 'ready' || endpoint_kind === 'worker'
@@ -90,9 +90,9 @@ const PAGE = 200
 /** Number of memory entries after which no further page is read. */
 const MAX_ENTRIES = 2000
 /**
- * Returns the agent's memory as text for the model, with entries of at most `max_bytes` in total. A
- * larger memory is truncated in the mode `index`, and is a fault in the mode `full`. In the mode
- * `off`, the result is empty.
+ * Returns the agent's memory as text for the model, with entries of at most `max_bytes` in total.
+ * If the memory is larger, the text is truncated in the mode `index`, and replaced by a fault in
+ * the mode `full`. In the mode `off`, the result is empty.
  */
 export async function remembered(
   world: Pick<World, 'view'>,

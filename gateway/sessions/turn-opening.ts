@@ -56,7 +56,7 @@ async function named(
 
 /**
  * Returns the field `environment`: the environment that the run specifies for the turn, or null if
- * the run specifies that the turn has none. Omits the field if the run specifies neither.
+ * the run rules out an environment. Omits the field if the run specifies neither.
  */
 function environmentFor(
   { id, principal_id }: Pick<Agent, 'id' | 'principal_id'>,

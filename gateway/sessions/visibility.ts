@@ -19,9 +19,9 @@ export type SessionReference =
   | { readonly turn_id: string }
   | { readonly interaction_id: string }
 /**
- * Returns the reference to a session in a path: the id of the session or of one of its turns or,
- * for rows whose `id` identifies an interaction, the id of the interaction. Returns undefined when
- * the path refers to no session.
+ * Returns the id by which a path refers to a session: the id of the session, of one of its turns
+ * or, for rows whose `id` identifies an interaction, of the interaction. Returns undefined if the
+ * path refers to no session.
  */
 export const sessionReferenceOf = (
   { session_id, turn_id, id }: Readonly<Record<string, string>>,
@@ -33,9 +33,9 @@ export const sessionReferenceOf = (
 }
 
 /**
- * Maximum number of cached references to sessions that every caller in the project may read. They
- * remain valid, because the key of a session, which determines its channel, never changes, and
- * neither does the visibility of a session without a channel.
+ * Maximum number of cached references to sessions that every caller in the project may read. The
+ * references remain valid: the channel of a session is determined by its key, which never changes,
+ * and the visibility of a session without a channel never changes either.
  */
 const MAX_CACHED = 10_000
 

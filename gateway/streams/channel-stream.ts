@@ -5,8 +5,8 @@
  *
  * Invariant: no client receives an event that was committed after the client lost its access to the
  * channel. The events that change access are part of the followed sequence. A stream starts with
- * the access that the view returns as of a cursor, and updates this access from its own frames. It
- * ends at the event that revokes access.
+ * the access that the view returns for a cursor, and updates it from the frames that the stream
+ * sends. It ends at the event that revokes access.
  */
 import {
   type ChannelEvent,
@@ -29,7 +29,7 @@ import { frame } from './sse.ts'
 
 /** Maximum number of events per query. */
 const PAGE = 100
-/** Types of events that are read from the view, because their entry contains only the changes. */
+/** Types of events that are read from the view, because a live entry contains only the changes. */
 const incompleteTypes: ReadonlySet<string> = new Set(['message.updated', 'channel.updated'])
 
 const itemOf = (record: ChannelEventRecord): Item => ({

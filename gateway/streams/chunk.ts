@@ -20,8 +20,9 @@ export interface Chunk {
   readonly content: string | Uint8Array
 }
 /**
- * Number of characters at which a chunk is complete. Its last item may make it longer. The number
- * is less than `MAX_WRITE_BYTES`, so that most chunks still fit into one write.
+ * Number of characters from which a chunk is complete. The last item usually extends a chunk beyond
+ * this number, which is therefore less than `MAX_WRITE_BYTES`, so that most chunks fit into one
+ * write.
  */
 const SIZE = MAX_WRITE_BYTES - 1000
 

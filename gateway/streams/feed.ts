@@ -17,7 +17,7 @@ import { frameOf } from './sse.ts'
 const PAGE = { usual: 200, long: 2000 } as const
 
 /**
- * Joins the frames of each event, which have the same cursor, into one item, so that they are never
+ * Joins the frames of one event, which have the same cursor, into one item, so that they are never
  * separated.
  */
 function itemsOf(events: ViewQueries['feed']['reply']['items']): Item[] {

@@ -9,11 +9,11 @@
  *     A reset frame reports items that are no longer stored.
  * F2. All clients in `#live` have received everything up to `#head`. An entry whose `prev` is
  *     greater than `#head` reveals a gap. The view is then queried once for all live clients.
- * F3. A client joins `#live` only when its pages cover every cursor that the follower has
- *     received. The subscription to live entries starts before the query, so no entry is skipped. A
- *     page without `fresh` counts only up to its own end, because the view may have read the last
- *     committed position from a replaced stream leader. Received cursors that no page covers are
- *     then requested with `fresh`.
+ * F3. A client joins `#live` only when its pages cover every cursor that the follower has received.
+ *     The subscription to live entries starts before the query, so no entry is skipped. A page
+ *     without `fresh` covers only the cursors up to its own end, because the view may have read the
+ *     last committed position from a replaced stream leader. Received cursors that no page covers
+ *     are then requested with `fresh`.
  * F4. A view that does not become current within `MAX_WAIT_MS` returns the events that it has. They
  *     are sent, and the query is repeated.
  * F5. A client that does not read is removed from `#live`, and continues with replay when its
@@ -29,8 +29,8 @@ import { resetFrame } from './sse.ts'
 export interface Page {
   readonly items: readonly Item[]
   /**
-   * The position up to which a page without `more` is complete, independent of the requested
-   * cursor. It is never greater than the last committed position.
+   * The position up to which the page is complete if `more` is false. It does not depend on the
+   * requested cursor, and is never greater than the last committed position.
    */
   readonly last: number
   readonly more: boolean
@@ -48,8 +48,8 @@ export const MAX_WAIT_MS = 1000
 /**
  * Fetches the page after a cursor. The page must contain everything up to the cursor `fresh` or,
  * without `fresh`, everything that was committed before the query. `behind` is true if the previous
- * page was not the last. Longer pages are then preferred, because with short pages the latency of
- * queries would limit the throughput of the stream.
+ * page was not the last. In this case, longer pages are preferred, because the latency of one query
+ * per short page would limit the throughput of the stream.
  */
 export type Ask = (after: number, fresh?: number, behind?: boolean) => Promise<Page | Refusal>
 /** The first page of a client, and the highest cursor that was received before the query. */
@@ -68,8 +68,8 @@ interface Client {
 /** Back-off between failed queries in milliseconds. The last value repeats. */
 const PAUSES = [50, 200, 500, 1000, 2000]
 /**
- * Returns the pause after a failed query, in milliseconds. `failures` is the number of failed
- * queries directly before it.
+ * Returns the pause after a failed query, in milliseconds. `failures` is the number of consecutive
+ * failures before it.
  */
 export const pauseMs = (failures: number): number =>
   PAUSES[Math.min(failures, PAUSES.length - 1)] ?? 0
@@ -185,8 +185,8 @@ export class Follower {
     this.#pulling = true
     let failures = 0
     /**
-     * Whether more pages follow the previous page. The view then only has to reach the end of the
-     * previous page, because only the last page must be current.
+     * Whether more pages follow the previous page. If so, the view only has to reach the end of the
+     * previous page to answer, because only the last page must be current.
      */
     let passing = false
     while (this.#live.size > 0 && (this.#heard > this.#head || this.#doubt || passing)) {
@@ -224,8 +224,8 @@ export class Follower {
     let given = opening
     let behind = false
     /**
-     * Whether to request a long page. It is false after the client's socket had to drain, because
-     * such a client may not accept more than a short page.
+     * Whether to request a long page. The first page after the client's socket had to drain is
+     * short, because the client may not accept a long one.
      */
     let long = false
     for (let failures = 0; !client.sink.closed; ) {

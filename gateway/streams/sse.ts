@@ -53,8 +53,8 @@ export function openStream(
   onBeat: () => void,
 ): Sink {
   const beat = `${comment}\n\n`
-  // The connection of a stream is not reused, so that a client whose stream ends with its gateway
-  // can reconnect to another gateway.
+  // The connection of a stream is not reused, so that the client can reconnect to another gateway
+  // if the stream ends because its gateway stops.
   const sink = exchange.stream(
     {
       Connection: 'close',

@@ -39,8 +39,8 @@ interface Followed {
 const followed: Readonly<Record<string, Followed>> = {
   'run.events': {
     cursor: 'after_sequence',
-    // Only the row `run.events` itself includes model output, because the clients of other rows
-    // with this operation do not support previews.
+    // The clients of other rows with this operation do not support previews, so only the row
+    // `run.events` includes model output.
     source: (edge, call) =>
       isId(call.slots['id'] ?? '', 'run')
         ? timelineSource(
@@ -146,7 +146,7 @@ export interface OpenedSequence<Cursor = number> {
   readonly comment: string
   /** The cursor after which the client receives items. Absent for a sequence without cursors. */
   readonly after?: Cursor
-  /** Whether the client sent no cursor, and starts at the newest position. */
+  /** Whether the client sent no cursor, and therefore starts at the newest position. */
   readonly begins: boolean
   /**
    * Sends the items to a client, until its sink closes. The sink ends when the sequence ends.

@@ -67,8 +67,8 @@ function itemsOf({ cursor, entry }: PlacedEntry, itemOf: (record: RunEventRecord
 }
 
 /**
- * Returns whether a run has ended with this entry, and was not resumed by a later event of the
- * entry.
+ * Returns whether an entry ends its run. An entry in which the run ends and is resumed again does
+ * not.
  */
 export const endsRun = ({ entry }: PlacedEntry): boolean => {
   const last = entry.events.findLast(({ type }) => terminal.has(type) || type === revived)

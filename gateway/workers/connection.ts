@@ -10,8 +10,8 @@
  * N2. `worker.registered` is the first frame that is sent, apart from errors. Frames that arrive
  *     during a registration are handled after it.
  * N3. A socket that writes none of its buffered data for 10 s (`limits.drain`) is dropped.
- * N4. A worker is pinged at least twice per takeover time (`timing.takeover`), so that a live
- *     worker that sends no frames does not appear lost.
+ * N4. A worker is pinged at least twice per takeover time (`timing.takeover`), so that a worker
+ *     that is alive but sends no frames is not considered lost.
  */
 import type { Down, FrameError, Up } from '../../protocol/workers/socket.ts'
 import { closeCodes } from '../../protocol/workers/socket.ts'

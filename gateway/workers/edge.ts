@@ -46,8 +46,8 @@ export interface Grant {
   /** Checks the access again. Returns the refusal, or undefined while the access is valid. */
   recheck(): Promise<Refusal | undefined>
   /**
-   * Returns whether the caller may connect but receives no new jobs, because it is an agent that is
-   * inactive or whose status cannot be determined synchronously. Present only for agents.
+   * Returns whether the caller is an agent that is inactive, or whose status cannot be determined
+   * synchronously. Such a caller may connect, but receives no new jobs. Present only for agents.
    */
   readonly asleep?: () => boolean
 }
@@ -85,8 +85,8 @@ export const limits = {
   /** Maximum number of open claims of a session. */
   claims: 8,
   /**
-   * Number of `Order` objects of a project at which idle ones are removed. A project has one for
-   * each queue and capability.
+   * Number of `Order` objects of a project at which idle ones are removed before another is
+   * created. There is one for each queue and capability.
    */
   orders: 256,
 } as const
@@ -97,8 +97,8 @@ export const limits = {
  */
 export type Serves = (project: string, job: JobHeader) => MaybePromise<Served | Refusal>
 /**
- * Whether the service executes a job itself. `losses` raises the number of lost leases at which the
- * job fails (`max_losses`) to at least this number.
+ * Whether the service executes a job itself. `losses` is a lower bound for `max_losses`, the number
+ * of lost leases at which the job fails.
  */
 export interface Served {
   readonly byService: boolean
@@ -165,7 +165,7 @@ export const command = <K extends 'queue' | 'worker' | 'environment', N extends 
 ): Promise<Outcome<CommandReply<K, N>>> => track(edge, submit(edge, grant, to, name, input, id))
 
 /**
- * Sends a command as `command` does, but does not track it. The caller must do so. An exception is
+ * Sends a command like `command`, but without `track`, which the caller must call. An exception is
  * logged and returned as the refusal `internal`, so that callers handle only one kind of failure.
  */
 export function submit<K extends 'queue' | 'worker' | 'environment', N extends CommandName<K>>(
@@ -222,10 +222,7 @@ export function queueNamed(
   const shard = shardOf('run', job_id, edge.world.settings.shards)
   return shard === undefined ? undefined : { project, kind: 'queue', id: `${shard}.${queue}` }
 }
-/**
- * Returns the address of a session's `worker` actor, which is the entry of the session's worker in
- * the registry.
- */
+/** Returns the address of the `worker` actor of a session: the registry's entry for the worker. */
 export const registryOf = (session: Session): AddressOf<'worker'> => ({
   project: session.project,
   kind: 'worker',

@@ -1,7 +1,7 @@
 /**
- * Handles the frames that renew the lease of a job: heartbeats, whose answer may contain a cancel
- * request, and chunks of model output, which are also published to followers of the agent session.
- * Also handles log lines, which need a current lease but do not renew it.
+ * Handles the frames that renew the lease of a job: heartbeats and chunks of model output. The
+ * answer to a heartbeat may contain a cancel request. Chunks are also published to the followers of
+ * the agent session. Also handles log lines, which need a current lease but do not renew it.
  */
 import { isRefusal } from '../../protocol/errors.ts'
 import type { Up } from '../../protocol/workers/socket.ts'

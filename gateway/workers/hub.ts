@@ -42,8 +42,8 @@ export interface Hub {
 }
 
 /**
- * The close code for each refusal of a recheck, and the reason if the refusal contains no message.
- * Other refusals do not affect the connection.
+ * For each refusal of a recheck that closes the connection: the close code, and the reason that is
+ * sent if the refusal contains no message. Other refusals do not affect the connection.
  */
 const verdicts: { readonly [C in Code]?: readonly [code: number, reason: string] } = {
   unauthorized: [closeCodes.invalid_actor, 'the credential is no longer valid'],
@@ -91,8 +91,8 @@ export function openHub(world: World, serves: Serves = () => ({ byService: false
         if (verdict)
           for (const connection of group)
             expel(connection, verdict[0], refusal.message ?? verdict[1])
-        // The agent may have become active or inactive, which determines whether its sessions
-        // accept jobs.
+        // The agent may have become active or inactive, which changes whether its sessions accept
+        // jobs.
         else if (group[0]?.grant.asleep)
           for (const { session } of group) if (session) handleCapacityGain(edge, session)
       }),

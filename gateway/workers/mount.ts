@@ -37,7 +37,7 @@ interface Data {
 const PATH = '/v1/projects/:project/workers/socket'
 /** Seconds without an inbound frame or pong after which a socket is closed. */
 const IDLE_TIMEOUT_S = 120
-/** Maximum number of unsent bytes of a socket. Above it, `send` accepts no text. */
+/** Maximum number of unsent bytes of a socket. If it is exceeded, `send` accepts no text. */
 const MAX_UNSENT_BYTES = 16 * 1_048_576
 /** Number of characters of waiting frames at which the frames are written immediately. */
 const MAX_WAITING_LENGTH = 16 * 1024

@@ -37,8 +37,8 @@ class Beat implements Task {
     const [edge, session] = [this.#edge, this.#session]
     const lapsed = expire(edge, session)
     beat(edge, session)
-    // Leases are reported only if this is the current connection. Otherwise another gateway may
-    // receive the worker's heartbeats.
+    // Leases are reported only if this connection is the current one. If it is not, another gateway
+    // may be receiving the worker's heartbeats.
     if (lapsed.length > 0)
       isCurrent(edge, session).then(
         (current) => current && !session.closed && lapse(edge, session, lapsed),

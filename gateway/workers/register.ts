@@ -88,8 +88,8 @@ export async function register(edge: Edge, connection: Connection, frame: Regist
   const late = await confirmEnvironment(edge, connection.grant, place, entered.registration.session)
   connection.registering = false
   if (late) {
-    // The session is closed in the registry, which would otherwise consider it alive for a while,
-    // and refuse another registration of the instance.
+    // The session is closed in the registry. Otherwise, the registry would consider it alive for a
+    // while, and refuse another registration of the instance.
     const { session, generation } = entered.registration
     const to = { project, kind: 'worker', id: worker } as const
     await command(edge, connection.grant, to, 'worker.closed', { session, generation, leases: 0 })

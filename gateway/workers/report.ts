@@ -1,7 +1,7 @@
 /**
  * Handles reports of the outcomes of jobs. The queue decides which report counts. A report is
- * acknowledged only after this decision, because some workers send a report only once, and the
- * others repeat it until it is acknowledged. A malformed job id or lease token is answered with
+ * acknowledged only after this decision, because some workers send a report only once, and other
+ * workers repeat it until it is acknowledged. A malformed job id or lease token is answered with
  * `lease_lost` immediately.
  */
 
@@ -29,9 +29,9 @@ type Decided = Outcome<CommandReply<'queue', 'queue.report'>>
 const RETRY = { first: 1000, last: 10_000 } as const
 
 /**
- * Handles a `job.report` frame. A repeat while the report is being decided waits for the same
- * decision. Resolves when the queue has decided the report. Gives up when the session has closed
- * and either the gateway stops or one lease duration has passed.
+ * Handles a `job.report` frame. If the frame repeats a report that is still being decided, the
+ * decision answers both. Resolves when the queue has decided the report. Gives up when the session
+ * has closed and either the gateway stops or one lease duration has passed.
  * @param bytes size of the frame, which is an upper bound on the size of the result.
  */
 export function report(
@@ -51,7 +51,8 @@ export function report(
   session.reports.set(key, waiting)
   const now = world.now()
   recordFrame(session, job_id, lease_token, now)
-  // Called while the lease is still current, so that the remaining lines are stored.
+  // Called before the report is sent, while the lease is still current, so that the remaining lines
+  // are stored.
   edge.logs.end(job_id, lease_token)
   recordReport(session, job_id, lease_token, now)
   settle(edge, session)

@@ -43,9 +43,9 @@ const WORKERS: Served = { byService: false }
 /** Workers execute the job. It survives more lost leases, because it can be repeated safely. */
 const REPEATED: Served = { byService: false, losses: REPEATABLE_LOSSES }
 /**
- * Creates the function that determines which jobs the service executes itself: jobs of the executor
- * kind `server_worker`, built-in actions on tables, and HTTP actions that are neither pinned to an
- * environment nor restricted to workers.
+ * Creates the function that determines which jobs the service executes itself. These are the jobs
+ * of the executor kind `server_worker`, built-in actions on tables, and HTTP actions that are
+ * neither pinned to an environment nor restricted to workers.
  * @param brand lower-case brand.
  */
 export const servedBy =

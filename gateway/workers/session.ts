@@ -67,7 +67,8 @@ export interface Claim extends Task {
 }
 /**
  * The claim that a worker is expected to send, because its last open claim was answered, or because
- * it has just reported a job. `since` is the time of this event in Unix milliseconds.
+ * it has just reported a job. `since` is the time of the answer or the report, in Unix
+ * milliseconds.
  */
 interface Expected {
   readonly wants: PreparedFilters
@@ -272,8 +273,8 @@ export function recordReport(
 
 /**
  * Returns how many more jobs may be taken for the session: the remaining slots of its latest open
- * claim, but at most its unused slots. If no claim is open, the expected claim counts for
- * `PROMPT_MS`, provided that the last expected claim arrived in time (`prompt`).
+ * claim, but at most its unused slots. If no claim is open, the expected claim is used instead for
+ * `PROMPT_MS`, provided that the last expected claim was prompt.
  */
 export function takeableJobs(session: Session, now: number): number {
   const { next, prompt } = session

@@ -3,8 +3,7 @@
  * the same time. A timer for each task would cost about 400 bytes (measured with Node 20), and an
  * idle worker has up to three tasks.
  *
- * Invariant: a task is not run before the requested time, and is scheduled at most `STEP_MS` after
- * it.
+ * Invariant: a task is never run before the requested time, and is due at most `STEP_MS` after it.
  */
 import type { World } from '../ports.ts'
 

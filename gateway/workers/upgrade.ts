@@ -159,9 +159,9 @@ async function anonymousGrant(
 }
 
 /**
- * Checks a grant again. Before the credential is checked, refuses with `not_found` if the project
- * was deleted. The keys of a project are deleted with the project, so the refusal would otherwise
- * be `unauthorized`.
+ * Checks a grant again. The project is checked before the credential, so a deleted project is
+ * refused with `not_found`. Its keys are deleted too, so the refusal would otherwise be
+ * `unauthorized`.
  */
 async function still(
   directory: Directory,

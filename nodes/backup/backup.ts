@@ -4,8 +4,8 @@
  * Invariants:
  * B1. The backup contains everything that was acknowledged before it began. Each journal in it is a
  *     prefix of the original journal.
- * B2. Large values are copied after the journals, so every value to which a copied envelope refers
- *     is in the backup too, unless it was erased.
+ * B2. Large values are copied after the journals. The backup therefore contains every value to
+ *     which a copied envelope refers, except values that were erased.
  * B3. Definitions of the resolver are included, because they cannot be derived from the journals.
  * B4. Snapshots, views, log lines and node leases are left out. The copy of the object store is
  *     complete, so it contains large snapshots, which a restore deletes.

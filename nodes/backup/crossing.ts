@@ -15,7 +15,8 @@ interface Copy {
 }
 
 /**
- * Returns whether one copy may contain the effect of an entry that another copy lacks.
+ * Returns whether the copy of one partition may contain the effect of an entry that the copy of
+ * another partition lacks.
  * @param copies for each partition, its last sequence before any copy began, and the last sequence
  *   that its copy is certain to contain.
  */

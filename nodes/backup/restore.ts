@@ -32,7 +32,7 @@ import type { Progress } from './backup.ts'
 import { type Manifest, readManifest, type StreamCopy, textOf, verify } from './manifest.ts'
 
 export interface RestoreOptions {
-  /** The number of replicas on the servers. The default is that of the backed-up system. */
+  /** The number of replicas of each stream. If undefined, the number in the backup applies. */
   readonly replicas: number | undefined
   /** Whether to delete the leftovers of an interrupted restore first. */
   readonly again: boolean
@@ -68,7 +68,8 @@ export async function restoreBackup(
   const copies = replicas ?? manifest.replicas
   const registry = createRegistry(nats, names.config)
 
-  // Servers that have just started may still be electing a leader.
+  // Servers that have just started may still be electing a leader, so failed operations are
+  // repeated.
   await retryOperation(nats, 'A restore', () => empty(nats, again), ELECTION_TIMEOUT_MS)
   await ensureConfig(nats, copies, ELECTION_TIMEOUT_MS)
   const began = new Date().toISOString()
@@ -161,8 +162,8 @@ async function empty(nats: Nats, again: boolean): Promise<void> {
 }
 
 /**
- * Returns the first sequence of a stream. For an empty stream this is the next sequence, because
- * servers report 0 if nothing was ever stored.
+ * Returns the first sequence of a stream. For an empty stream, returns the sequence of the next
+ * message, because servers report 0 as the first sequence if nothing was ever stored.
  */
 const firstOf = ({ messages, first_seq, last_seq }: StreamCopy['state']): number =>
   messages === 0 ? last_seq + 1 : first_seq

@@ -41,7 +41,7 @@ export function decodeHeader(block: Buffer): TarEntry | 'end' | undefined {
       file: type === 'File' || type === 'OldFile' || type === 'ContiguousFile',
     }
   } catch {
-    // A number has an invalid encoding or is too large.
+    // A number in the header has an invalid encoding or is too large.
     return undefined
   }
 }

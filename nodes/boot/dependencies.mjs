@@ -1,7 +1,8 @@
 /**
  * Installs the npm packages when they are missing or differ from package-lock.json. A stamp in
- * node_modules records the installed lock file. Without a matching stamp, npm's own record of
- * node_modules decides, so packages that were installed by hand are not installed again.
+ * node_modules records the installed lock file. If the stamp is missing or does not match, npm's
+ * own record of node_modules is compared with the lock file, so that packages that were installed
+ * by hand are not installed again.
  */
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -57,7 +58,8 @@ export function ensureDependencies(root, development, progress) {
   const state = record ? compareLocks(read(lockFile)?.packages ?? {}, record) : 'stale'
   if (state === 'all' || (state === 'production' && !development)) return stamp(state === 'all')
 
-  // npm would empty the folder that the link points to, for all projects that share it.
+  // npm would delete the packages in the folder to which the link points, which other projects
+  // share.
   if (lstatSync(modules, { throwIfNoEntry: false })?.isSymbolicLink())
     throw new Error(
       `${modules} is a link to a folder whose packages do not match package-lock.json. ` +

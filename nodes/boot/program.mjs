@@ -52,8 +52,8 @@ function fingerprint(root) {
 }
 
 /**
- * Packages that are not bundled, because they contain parts other than JavaScript or look for their
- * own files.
+ * Packages that are not bundled, because they contain files other than JavaScript, or locate their
+ * own files at run time.
  */
 const UNBUNDLED = [
   '@lydell/node-pty',
@@ -141,8 +141,8 @@ async function build(root, file) {
     }),
   ])
   const outputFiles = built.flatMap((one) => one.outputFiles)
-  // All other files have longer names than the bundle, so the bundle is written last. A process
-  // that finds the bundle therefore finds all of its files.
+  // The files are written in descending order of the length of their names. The bundle has the
+  // shortest name, so it is last, and a process that finds the bundle also finds the other files.
   for (const { path, contents } of outputFiles.sort((a, b) => b.path.length - a.path.length)) {
     writeFileSync(`${path}.${process.pid}`, contents)
     renameSync(`${path}.${process.pid}`, path)
@@ -150,8 +150,8 @@ async function build(root, file) {
 }
 
 /**
- * The arguments that allow semi-spaces of up to 32 MiB, so that the garbage collector copies fewer
- * objects that belong to pending commits.
+ * The arguments that allow semi-spaces of up to 32 MiB. In larger semi-spaces, the garbage
+ * collector copies fewer of the objects of pending commits.
  */
 export const MEMORY = ['--max-semi-space-size=32']
 /** The argument that makes node show source positions in the stack traces of a bundle. */

@@ -21,7 +21,8 @@ const maps = new Map()
  */
 function mapOf(url) {
   if (!maps.has(url)) {
-    // Set first: if reading the map creates a stack trace, that trace must not read the map again.
+    // Set before the map is read: if this creates a stack trace, the trace must not read the map
+    // again.
     maps.set(url, undefined)
     try {
       maps.set(url, new SourceMap(JSON.parse(readFileSync(`${fileURLToPath(url)}.map`, 'utf8'))))

@@ -142,7 +142,7 @@ export function supervise(args, supervised) {
   })
   for (const signal of /** @type {const} */ (['SIGTERM', 'SIGHUP']))
     process.on(signal, () => end(signal))
-  // A killed npm process cannot forward a signal, so this process checks whether npm still exists.
+  // If npm is killed, it cannot forward a signal, so this process checks whether npm still exists.
   const npm = process.env['npm_lifecycle_event'] ? npmAbove() : undefined
   if (npm !== undefined)
     setInterval(() => {

@@ -1,8 +1,8 @@
 /**
  * Reads a TAP stream (https://testanything.org): shows one line per file, shows each failure with
- * its diagnosis, and counts the results. Each assertion counts. A test that contains other test
- * points counts only if it fails although all of these points passed: after a timeout, an exception
- * or the death of its process.
+ * its diagnosis, and counts the results. Every assertion is counted. A test that contains other
+ * test points is not counted itself, unless it fails although all of these points passed: after a
+ * timeout, an exception or the death of its process.
  */
 
 /** @typedef {{ passed: number, failed: number, skipped: number, files: number }} Result */
@@ -22,7 +22,8 @@ export function createReader(show) {
    */
   const names = []
   /**
-   * Number of failed test points (`not ok`) by depth, since the last point of a lower depth.
+   * For each depth, the number of failed test points (`not ok`) since the last point one level
+   * above.
    * @type {number[]}
    */
   const failures = []

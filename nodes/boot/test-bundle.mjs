@@ -28,8 +28,8 @@ export const bundledTest = (folder, file) => join(folder, file.replace(/\.ts$/, 
  * Bundles test files.
  * @param {string} root folder of the project
  * @param {readonly string[]} files paths relative to the project
- * @returns {Promise<string | undefined>} the folder of the bundled tests, which the caller deletes;
- *   undefined if they cannot be bundled, and must be run from their sources
+ * @returns {Promise<string | undefined>} the folder of the bundled tests, which the caller must
+ *   delete; undefined if the tests cannot be bundled and must be run from their sources
  */
 export async function bundleTests(root, files) {
   const all = join(root, 'node_modules/.cache/baton-tests')

@@ -10,8 +10,8 @@ export const FILES_ENV = 'BATON_TEST_FILES'
 /** Matches the line that reports the end of a file. */
 const END_LINE = /^(?:not )?ok \d+ - the end of (\S+)/
 /**
- * Seconds that a process has, after its time limit, to report what keeps it alive before it is
- * killed.
+ * Seconds between the time limit and the killing of a process, in which the process can report what
+ * keeps it alive.
  */
 const GRACE_SECONDS = 5
 
@@ -79,7 +79,7 @@ export function startProcess({ args, cwd, env, seconds, line: onLine, report }) 
     (line) => {
       lines.push(line)
       onLine(line)
-      // The name of a test may also have this form, so the name of the file is compared.
+      // A test may have a name of this form too, so the name of the file is compared.
       if (file === '' || END_LINE.exec(line)?.[1] !== file) return
       hasPassed = report(file, lines, '', began) && hasPassed
       lines = []

@@ -1,5 +1,5 @@
 /**
- * Decides when each test file runs, and in which process, so that every processor is busy until the
+ * Decides when and in which process each test file runs, to keep every processor busy until the
  * end. Files that mostly wait run at the same time as files that mostly compute, and the longest
  * files start first. A process runs many files, because it takes 1 s of processor time to load a
  * service, and because code that V8 has optimized stays optimized.
@@ -19,8 +19,8 @@ const WAITING = new RegExp(
 /** Maximum number of concurrent test files that mostly wait. */
 const MAX_WAITING = 2
 /**
- * Tests that collect garbage often. They start first, because a collection takes longer the more
- * objects the earlier files of its process have left: 42 s instead of 22 s for these two
+ * Tests that collect garbage often. They start first, because the objects that earlier files leave
+ * in the process slow down every collection: these two would take 42 s instead of 22 s
  * (2026-11-27).
  */
 const COLLECTING = /^test.nodes.(executor.silent-provider|nats.transfers)\b/
@@ -165,7 +165,7 @@ export const secondsOf = (file) =>
 const secondsOfAll = (files) => files.reduce((sum, file) => sum + secondsOf(file), 0)
 
 /**
- * Sorts files by how they may run.
+ * Divides files into those that mostly compute, those that mostly wait and those that run alone.
  * @param {readonly string[]} files paths relative to the project
  * @returns {Schedule} the longest files first, after those that collect garbage
  */
@@ -182,10 +182,10 @@ export function scheduleOf(files) {
 }
 
 /**
- * Runs the files of a schedule. Usually one slot runs waiting files. A second slot runs them if
- * there are more than three slots, or if the waiting files would otherwise end last and leave
- * processors idle. Each slot keeps its process as long as possible. Files that must run alone run
- * last, each in its own process.
+ * Runs the files of a schedule. Usually, at most one slot at a time runs a waiting file.
+ * `MAX_WAITING` slots do so if there are more than three slots, or if the waiting files would
+ * otherwise end last and leave processors idle. Each slot keeps its process as long as possible.
+ * Files that must run alone run last, each in its own process.
  * @param {Schedule} schedule
  * @param {object} options
  * @param {number} options.slots number of files that run at the same time

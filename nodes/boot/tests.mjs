@@ -102,7 +102,8 @@ export async function runTests(root, args, loader) {
     const given = args.findLast((arg) => arg.startsWith(`--${name}=`))
     return given === undefined ? otherwise : Number(given.slice(name.length + 3))
   }
-  // Tests other than unit tests also wait, so one extra process keeps all processors busy.
+  // Tests other than unit tests spend part of their time waiting, so one extra process keeps all
+  // processors busy.
   const jobs = option('jobs', 0) || availableParallelism() + (unit ? 0 : 1)
   const seconds = option('timeout', LIMIT_SECONDS)
   const separate = !unit && !cpu && named.length > 0

@@ -26,7 +26,7 @@ interface Terms {
   say(line: string): void
 }
 interface Benchmark {
-  /** How often each row of a table is measured without `--times`. If absent, 3 times. */
+  /** Number of measurements of each row of a table, unless `--times` is set. The default is 3. */
   readonly repeats?: { readonly standard: number; readonly quick: number }
   /**
    * Returns what must be installed before the benchmark can run; undefined if nothing is missing.

@@ -157,8 +157,8 @@ async function here({
   const end = () =>
     stop.abort(new StartFault('The chaos test was stopped before its end; nothing was checked.'))
   for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(name, end)
-  // A disconnect means that the parent process has ended. The parent's only message is a stop
-  // signal.
+  // Both events stop the test: a disconnect means that the parent process has ended, and the
+  // parent's only message is a stop signal.
   process.once('disconnect', end).once('message', end)
   const { bridged, loopback } = (await import(at('net.ts'))) as Nets
   const { runChaos } = (await import(at('run.ts'))) as Chaos

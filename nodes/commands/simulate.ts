@@ -20,7 +20,9 @@ const CHUNK = 50
 /** Number of seeds between two progress lines. */
 const SEEDS_PER_LINE = 1000
 
-/** Runs `seeds` consecutive seeds that begin with `from`. The exit code is 0 when all passed. */
+/**
+ * Simulates `seeds` consecutive seeds, starting with `from`. The exit code is 0 when all passed.
+ */
 export async function runSimulations({
   seeds,
   from,

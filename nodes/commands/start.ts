@@ -58,7 +58,7 @@ async function keepServer(
       },
       unexpected: (reason) => void again(reason),
     })
-    // The supervisor needs the process id to stop the server when this process dies.
+    // The supervisor needs the process id to stop the NATS server if this process dies.
     process.send?.({ server: server.pid })
     return server
   }
@@ -86,7 +86,7 @@ async function keepServer(
       frozen: () => frozen,
       restart: async () => {
         frozen = false
-        // A requested stop does not call `unexpected`, so the server is started again here.
+        // `unexpected` is not called after a requested stop, so the server is started again here.
         await server.stop()
         if (!stopped) await start(server.port).catch((error: Error) => again(error.message))
       },
@@ -102,7 +102,9 @@ async function keepServer(
   }
 }
 
-/** Converts the error for a completely full disk to a StartFault. */
+/**
+ * Returns an error handler that throws a StartFault if the disk is full, and otherwise the error.
+ */
 const diskFull =
   ({ data }: Config) =>
   (error: NodeJS.ErrnoException): never => {
@@ -166,7 +168,7 @@ export async function runNode(config: Config, greet: boolean): Promise<void> {
   let node: RunningNode | undefined
   let hurry: (() => void) | undefined
   const stop = async (signal: string) => {
-    // A second signal only ends the wait for load balancers.
+    // While the node is stopping, another signal only ends the wait for load balancers.
     if (hurry) return hurry()
     const drain = signal === 'SIGTERM' && node?.url !== undefined ? config.drain : 0
     log.info({ event: 'node_stopping', signal, drain }, 'node stopping')

@@ -17,7 +17,7 @@ import { StartFault } from '../process/fault.ts'
 
 /**
  * Returns the stored owner keys of servers that were started on this machine. The list is empty if
- * any address is not a loopback address, so the keys are sent only to this machine.
+ * any URL has an address other than loopback, so that the keys never leave this machine.
  */
 const stored = (urls: readonly string[]): string[] =>
   urls.every(isLoopback)

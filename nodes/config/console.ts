@@ -95,8 +95,8 @@ export interface OidcConfig {
   readonly name: string
   readonly domains: readonly string[]
   /**
-   * Role names or ids, by group and then by the handle or id of a project. `*` as a group stands
-   * for every person, and as a project for every project.
+   * Role names or ids, by group and then by the handle or id of a project. The group `*` stands for
+   * every person, and the project `*` for every project.
    */
   readonly roles: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>>
 }

@@ -106,7 +106,8 @@ const httpProviders: Parse<readonly HttpProvider[]> = (text) => {
   try {
     value = JSON.parse(text.trim().startsWith('[') ? text : readFileSync(text, 'utf8'))
   } catch (error) {
-    // The message of the parser quotes part of the text, which may be a secret.
+    // The parser's message quotes part of the text, which may be a secret, so only an error code of
+    // the file system is reported.
     const { code } = error as NodeJS.ErrnoException
     return wrong(
       `must be JSON, or the path of a file with JSON${code === undefined ? '' : `: ${code}`}`,

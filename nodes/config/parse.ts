@@ -22,8 +22,8 @@ export const integer =
       ? Number(text)
       : wrong(`must be a whole number from ${from} to ${to}`)
 /**
- * Parses a number in units of `unit` milliseconds, or a duration such as `15s`. The result is in
- * the same units.
+ * Parses a plain number, whose unit is `unit` milliseconds, or a duration such as `15s`. Returns a
+ * number in the same unit.
  */
 export const duration =
   (unit: 1 | 1000, from: number, to: number): Parse<number> =>
@@ -59,8 +59,8 @@ export const each =
     )
   }
 /**
- * Parses a switch. Returns the parameter `on` if the switch is on, an empty text if it is off, and
- * any other text unchanged if it matches the pattern.
+ * Parses a switch. Returns the parameter `on` if the switch is on, and an empty text if it is off.
+ * Any other text is returned unchanged if it matches the pattern.
  */
 export const parseSwitch =
   (on: string, pattern: RegExp): Parse<string> =>
@@ -148,10 +148,9 @@ export const natsPrefix: Parse<string> = (text) =>
           'and not a reserved subject token such as journal',
       )
 /**
- * Parses the address of a bucket: `s3://<bucket>/<prefix>`, with the region as a query value
- * (`us-east-1` by default). Stores other than Amazon S3 also need the endpoint as a query value.
- * The Amazon S3 User Guide defines valid names of buckets under "general purpose bucket naming
- * rules".
+ * Parses the address of a bucket: `s3://<bucket>/<prefix>`, with the query values `region`
+ * (`us-east-1` by default) and, for stores other than Amazon S3, `endpoint`. The valid bucket names
+ * are defined in the Amazon S3 User Guide under "general purpose bucket naming rules".
  */
 export const bucket: Parse<Bucket> = (text) => {
   const url = URL.canParse(text) ? new URL(text) : undefined

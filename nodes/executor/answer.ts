@@ -28,9 +28,10 @@ function parse(text: string): { readonly value: unknown } | undefined {
 }
 
 /**
- * Returns the result of a 2xx response: the `output` of an envelope, a JSON object unchanged, other
- * JSON as `{output}`, text as `{text}`, an empty response as `{}`. An envelope may also have
- * `context`. For an invalid response, returns a string that describes the fault.
+ * Converts the body of a 2xx response to a result: the `output` of an envelope, a JSON object
+ * unchanged, other JSON as `{output}`, text as `{text}`, and an empty body as `{}`. The `context`
+ * of an envelope is returned as well. Returns a description of the fault if the response is
+ * invalid.
  * @param envelope media type of envelopes.
  */
 function resultOf(
@@ -74,7 +75,7 @@ function opened({ output, context }: JsonObject): Carried | string {
  * requests no pause.
  * @param after the header Retry-After: seconds or a date.
  * @param now Unix milliseconds.
- * @param longest the longest pause that is granted, in milliseconds.
+ * @param longest upper limit of the returned pause, in milliseconds.
  */
 export function pauseOf(
   after: string | undefined,

@@ -1,7 +1,7 @@
 /**
  * Performs one attempt of a signed delivery. The URL and the signing key are looked up for each
- * attempt, and nothing is sent unsigned. An attempt is counted before it is made, so that an
- * attempt during which the executor crashes counts as well.
+ * attempt, and nothing is sent unsigned. An attempt is counted before it is made, so it is counted
+ * even if the executor crashes during the attempt.
  */
 
 import type { Directory } from '../../gateway/directory.ts'
@@ -40,7 +40,7 @@ interface Target {
   readonly secret_ref: string
   readonly secret_version: number
 }
-/** The reason why there is no target. `passes` is true if a later attempt may find a target. */
+/** The reason why a delivery has no target. `passes` is true if a later attempt may find one. */
 interface Without {
   readonly error: string
   readonly passes: boolean
@@ -236,7 +236,7 @@ function excerptOf(answer: Received | Failed): { readonly answer?: string } {
     .subarray(0, 4 * MAX_RESPONSE_CHARACTERS)
     .toString('utf8')
     .slice(0, MAX_RESPONSE_CHARACTERS)
-    // Removes the first half of a surrogate pair that the cut has split.
+    // If the cut has split a surrogate pair, removes its first half.
     .replace(/[\ud800-\udbff]$/, '')
   return text === '' ? {} : { answer: text }
 }

@@ -63,7 +63,7 @@ export interface Executor {
 const RESERVATION_MS = 5000
 /** Milliseconds for which `stop` waits for work in progress, and then for reports. */
 const STOP_TIMEOUT_MS = { work: 5000, reports: 3000 } as const
-/** First and longest pause in milliseconds before a report is sent again. */
+/** Initial and maximum delay before a report is sent again, in milliseconds. */
 const RETRY_MS = { first: 500, last: 10_000 } as const
 
 interface Running {
@@ -285,7 +285,7 @@ export function startExecutor({
     if (known?.token === job.lease_token) return true
     const was = promised.has(job.id)
     free(job.id)
-    // The job has a newer lease, so the lease of the running attempt was lost without notice.
+    // The job has a newer lease, so the running attempt has lost its lease without being notified.
     if (known) end(known, 'lost')
     if (!to || known || stopping || (!was && room(project) <= 0)) return false
     const abort = new AbortController()

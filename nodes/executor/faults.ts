@@ -4,7 +4,7 @@
  */
 import type { Outcome } from './handler.ts'
 
-/** The first and the longest pause in milliseconds, without jitter. */
+/** Initial and maximum pause before another attempt, in milliseconds, without jitter. */
 const PAUSE = { first: 500, last: 30_000 } as const
 /** Maximum number of characters of a stored error message. */
 const MAX_MESSAGE_LENGTH = 500

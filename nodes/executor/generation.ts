@@ -36,8 +36,8 @@ interface Generations {
 }
 
 /**
- * Milliseconds that a stopping executor waits for a generation. The wait is short, because another
- * executor can restart the generation without harm while the turn waits.
+ * Milliseconds for which a stopping executor waits for a generation. The time is short, because the
+ * turn is waiting, and another executor can repeat the generation without harm.
  */
 const STOP_GRACE_MS = 1000
 
@@ -61,7 +61,7 @@ export function generations({
   }
   /**
    * Makes one attempt. If the provider refuses a conversation with files, the request is repeated
-   * without them. The files may be the reason for the refusal, and a file must not end the
+   * without the files, because a file that the provider does not accept must not end the
    * conversation.
    */
   async function answer(

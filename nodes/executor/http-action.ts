@@ -231,8 +231,8 @@ export function httpActions({ world, directory, post }: HttpActions): Handler {
     },
     async perform({ project, job, signal }) {
       const target = await find(project, job.action_name ?? '')
-      // The action does not exist, a worker performs it, or its owner is unreachable. Nothing was
-      // called, so no attempt is used.
+      // The action does not exist, a worker performs it, or its owner is unreachable. In all of
+      // these cases, nothing was called, so no attempt is used.
       if (!target || isRefusal(target)) return NOT_OURS
       if ('status' in target) return target
       const call = await callOf(world, project, job)

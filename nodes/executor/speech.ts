@@ -1,7 +1,7 @@
 /**
- * The interface of a generation: a request, and an outcome with one message from the assistant. It
- * does not depend on turns. One generation produces one answer. The session that receives the
- * answer executes its tool calls.
+ * The interface of a generation: a request, and an outcome with one message from the assistant. The
+ * interface does not depend on turns: one generation produces one answer, and the session that
+ * receives the answer executes its tool calls.
  */
 import type { JsonObject } from '../../protocol/common.ts'
 import type { ModelMessage } from '../../protocol/sessions/turns/request.ts'

@@ -1,7 +1,7 @@
 /**
  * Answers queries (`ask`) to actors. The shard's loop sends the answer after the commit of the
- * batch, so the answer contains committed state only. Only a node whose lease is fresh may answer.
- * If the lease is stale, a newer owner may already have changed the actor.
+ * batch, so the answer contains committed state only. A node answers only while its lease is fresh.
+ * Otherwise, a newer owner of the shard may already have changed the actor.
  */
 import { refuse } from '../../protocol/errors.ts'
 import { type HostDeps, notOwner, type ShardAnswer } from './deps.ts'

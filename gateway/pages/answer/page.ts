@@ -123,7 +123,7 @@ export const minuteOf = (time: string): string => `${time.slice(0, 16).replace('
 export const questionOf = ({ spec, kind }: Pick<Interaction, 'spec' | 'kind'>): Question =>
   spec ?? { mode: kind === 'request_approval' ? 'confirm' : 'input', multiline: true }
 
-/** Returns the question, with the fields of the last attempt as its defaults. */
+/** Returns the question with its defaults replaced by the fields of the last attempt. */
 function filled(question: Question, given: readonly string[]): Question {
   const { default_value: _, default_confirmed: __, ...rest } = question
   const [first] = given

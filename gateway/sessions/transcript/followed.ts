@@ -32,9 +32,9 @@ export interface FollowedSessions {
 const BEHIND = [10, 50, 200, 500, 1000]
 /**
  * Repeats a query until the view has reached the reader's cursor. A view may lag behind the cursor
- * if it has read the last committed position from a replaced stream leader. A reader that is still
- * ahead after all attempts has a cursor from before the restore of a backup, and receives the page
- * as it is.
+ * if it has read the last committed position from a replaced stream leader. If the reader's cursor
+ * is still ahead after all attempts, it was issued before a backup was restored, and the page is
+ * returned as it is.
  */
 export async function queryUntilCurrent(
   ask: () => Promise<TranscriptPage | Refusal>,

@@ -4,8 +4,8 @@
  * `v1.ts` and `v2.ts`, and the subscriptions are in `followed.ts`.
  *
  * Invariants:
- * G1. Every joined client has received everything up to `#head`, and the streaming rows exactly as
- *     in `#live`, so the text of a change is the same for all joined clients of a format.
+ * G1. Every joined client has received everything up to `#head`, and its streaming rows equal
+ *     `#live`, so all joined clients with the same format receive the same text for a change.
  * G2. A client joins in one synchronous step, with a page that ends exactly at the cursor and the
  *     revision of `#head`. After a page that ends before the head, the next page is fetched. A page
  *     that ends after the head first advances the head for all clients.
@@ -147,8 +147,8 @@ export class SessionFollower {
    */
   async #reach(page: TranscriptPage): Promise<void> {
     const head = this.#head
-    // A page of the newest part (`after` −1) is not adopted if there is a head, because it does not
-    // contain the changes between the head and the beginning of the page.
+    // If there is a head, a page of the newest part (`after` −1) is not adopted, because it lacks
+    // the changes between the head and the beginning of the page.
     if (
       !head ||
       (page.last > head.cursor && page.after >= 0 && page.after <= head.revision && !this.#pulling)
@@ -306,8 +306,8 @@ export class SessionFollower {
     }
   }
   /**
-   * Fetches the preview of a row, one fetch at a time. A gap that is detected during a fetch causes
-   * another fetch, because the answer may be older than the gap.
+   * Fetches the preview of a row. If a gap is detected during a fetch, the preview is fetched again
+   * afterwards, because the answer may be older than the gap.
    */
   #seek(id: string): Promise<void> {
     const under = this.#seeking.get(id)

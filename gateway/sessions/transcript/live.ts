@@ -1,6 +1,6 @@
 /**
- * Maintains the streaming rows of a session for its follower: the stored content of each row and,
- * for rows without stored content, the content of their chunks so far (the shown content).
+ * Maintains the streaming rows of a session for its follower: their stored content or, if a row has
+ * none, the content of its chunks so far (the shown content).
  * protocol/sessions/transcript/previews.ts defines which chunks are valid.
  */
 import { patchBlock, rowIn, type SessionFrame } from '../../../protocol/sessions/events.ts'
@@ -184,8 +184,8 @@ export class LiveRows {
     }
   }
   /**
-   * Returns the ids of rows whose chunks may have been published before this follower subscribed. A
-   * row is returned once, and again only after a restart.
+   * Returns the ids of rows whose chunks may have been published before this follower subscribed.
+   * Each row is returned only once, unless it is restarted.
    */
   unsought(): string[] {
     return [...this.#rows].flatMap(([id, { begun }]) => {

@@ -86,7 +86,9 @@ const sizeOf = ({ text, ...more }: JsonObject): number =>
 /** Creates the `Previews` of a process. Its publishers are created as generations begin. */
 export function openPreviews(world: Ports): Previews {
   const publishers = new Map<string, Publisher>()
-  /** Chunks that are sent after this turn of the event loop, by project and session or run. */
+  /**
+   * The chunks to send after this turn of the event loop, grouped by project and by session or run.
+   */
   let gathered = new Map<
     string,
     { readonly project: string; readonly followed: string; readonly chunks: Preview[] }

@@ -90,8 +90,8 @@ export async function snapshot(edge: Edge, call: Call): Promise<TranscriptSnapsh
   return {
     messages: [...page.messages.map(({ record }) => record), ...live],
     turns: turnsOf(page, live),
-    // A client that resumes after an intermediate page does not receive earlier open questions
-    // again, so every such page includes its own open questions.
+    // A client that resumes after an intermediate page does not receive the open questions of this
+    // page again, so every intermediate page includes them.
     interactions: page.more
       ? page.interactions.flatMap(({ record }) =>
           settledStatuses.has(record.status) ? [] : [record],
@@ -109,8 +109,8 @@ export async function snapshot(edge: Edge, call: Call): Promise<TranscriptSnapsh
   }
 }
 /**
- * Returns the turns that have changed, and additional active turns: all active turns when the
- * request has no cursor, otherwise only the turns of streaming rows.
+ * Returns the turns that have changed, and other active turns: all of them if the request has no
+ * cursor, otherwise only those with a streaming row.
  */
 function turnsOf(
   { after, turns, active }: TranscriptPage,

@@ -119,8 +119,8 @@ interface OpenedTranscript {
   join(sink: Sink): Promise<void>
   /**
    * Calls `look` when the access may have been revoked, until the returned function is called. Does
-   * nothing for a call that identifies its session by a key and not in the path. Keys of channels
-   * are refused in such calls, so the session belongs to no channel.
+   * nothing for a call that identifies its session by a key instead of the path: such calls are
+   * refused for keys of channels, so the session belongs to no channel.
    */
   watch(look: () => void): () => void
   /** Releases the follower. Must be called once the client has left. */

@@ -63,7 +63,8 @@ export function transcriptDialect(
           const { frame } = change
           const { type, ...data } =
             frame.type === 'message.upsert' ? { type: frame.type, ...rowIn(frame) } : frame
-          // A block whose chunks were already sent is sent as a whole, which replaces the chunks.
+          // If chunks of a block were already sent, the whole block is sent, and replaces the
+          // chunks.
           const blocks =
             frame.type === 'message.upsert'
               ? frame.content.slice(0, change.completes ?? 0).map((block, content_index) =>

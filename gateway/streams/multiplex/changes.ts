@@ -10,9 +10,9 @@
  *
  * Invariants:
  * K1. A client receives a change, or the kind `*`, for every record that it may read and that
- *     changed after its cursor. The kind `*` is sent when the view does not have all changes since
- *     the cursor (it has restarted, or too many records have changed), and when the permissions of
- *     the client have changed.
+ *     changed after its cursor. The kind `*` is sent when the view lacks some changes since the
+ *     cursor, because it has restarted or too many records have changed, and when the permissions
+ *     of the client have changed.
  * K2. A client receives at most one frame per `PAUSE_MS`.
  * K3. A client receives the id of a record only if it may read the record, or if its own access to
  *     the record has changed. For a record that no longer exists, it receives only the kind.
@@ -56,7 +56,7 @@ interface Client {
   /** The permissions that the client had when it was last served; see K1. */
   permissions: string
 }
-/** A client with its identity and permissions at the time of a page. */
+/** A client, with the identity and the permissions that it has when a page is sent. */
 interface Reader {
   readonly client: Client
   readonly viewer: Viewer
@@ -101,7 +101,7 @@ class ChangeFollower {
     for (let failures = 0; this.#clients.size > 0; ) {
       const due = [...this.#clients].filter(({ sink }) => !sink.full)
       const after = Math.min(...due.map(({ sent }) => sent))
-      // The view answers once it has applied an event after this position.
+      // The view answers once it has applied an event after the position `after`.
       const page = due.length > 0 ? await this.ask(after, after + 1) : undefined
       const delivered = page && !isRefusal(page) && (await this.#deliver(due, page))
       if (delivered) failures = 0
@@ -157,9 +157,9 @@ class ChangeFollower {
     }
   }
   /**
-   * Checks which readers may receive the ids of the changed records. The returned function takes a
-   * change and the index of a reader. It returns undefined for a record that no longer exists.
-   * Returns undefined instead of a function when the view does not answer.
+   * Determines which readers may receive the ids of the changed records. Returns a predicate for a
+   * change and the index of a reader, whose result is undefined for a record that no longer exists.
+   * Returns undefined instead of the predicate if the view does not answer in time.
    */
   async #readable(
     items: readonly Change[],

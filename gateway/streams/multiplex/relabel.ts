@@ -1,6 +1,6 @@
 /**
  * Converts frames of a single stream to frames of the multiplexed stream. The JSON of the data is
- * copied as text, because parsing it would cost more than everything else here.
+ * copied as text, because parsing it would cost more than the rest of the conversion.
  */
 import type { StreamSubscription } from '../../../protocol/streams/rows.ts'
 

@@ -8,8 +8,9 @@
  *     session are checked before the first frame, and again while it is open (`guard.ts`).
  * U2. After a temporary failure, the subscription is retried here, because the client cannot retry
  *     one subscription without the others.
- * U3. When the stream of a session ends with `rotate`, it is opened again from its last cursor,
- *     once the connection has drained, so a client that does not read continues from the view.
+ * U3. After the stream of a session has ended with `rotate`, it is opened again from its last
+ *     cursor, as soon as the connection has drained. A client that has not read in the meantime
+ *     therefore continues from the view.
  */
 import { errorBody, errors, isRefusal, type Refusal, refuse } from '../../../protocol/errors.ts'
 import { isId } from '../../../protocol/ids.ts'
@@ -48,8 +49,8 @@ const topics: { readonly [T in StreamTopic]: { readonly row: string; readonly sl
   runs: { row: 'run.feed' },
   session: { row: 'session.transcript_stream', slot: 'session_id' },
   channel: { row: 'channel.events', slot: 'id' },
-  // The topic has the permission of this row, because every list whose records it reports requires
-  // at least this permission.
+  // The topic requires the permission of this row, because every list of the records that it
+  // reports requires at least this permission.
   changes: { row: 'interaction.list' },
   logs: { row: 'run.logs', slot: 'id' },
   environment_log: { row: 'environment.worker_logs', slot: 'environment_id' },

@@ -4,8 +4,8 @@
  *
  * Invariants:
  * T1. A terminal belongs to one connection of a worker, and ends when this connection ends.
- * T2. A terminal ends when its worker exceeds the output window, when input was lost, and when the
- *     gateway of the client has been silent for `terminalLimits.silence`.
+ * T2. A terminal ends when its worker exceeds the output window, when input is lost, or when the
+ *     gateway of the client is silent for `terminalLimits.silence`.
  */
 import type { Up } from '../../../protocol/workers/socket.ts'
 import {

@@ -1,8 +1,8 @@
 /**
  * Handles the messages that shard owners send to a worker session: a leased job to deliver, a job
  * to cancel, a drain, an attached environment, or a newer connection. An assignment is answered
- * with `ok: true` only if this gateway takes responsibility for the job: it then writes the job to
- * the socket, returns it to its queue, or reports it as failed or cancelled.
+ * with `ok: true` only if this gateway takes responsibility for the job. The gateway then writes
+ * the job to the socket, returns it to its queue, or reports it as failed or cancelled.
  */
 import { timestamp } from '../../../protocol/common.ts'
 import type { ModelMessage } from '../../../protocol/sessions/turns/request.ts'

@@ -1,6 +1,6 @@
 /**
- * Chooses worker sessions for the jobs of an offer. An offer is matched against all sessions with a
- * matching interest, regardless of the subscription that received it.
+ * Chooses worker sessions for the jobs of an offer. The candidates for an offer are all sessions
+ * with a matching interest, regardless of the subscription that received the offer.
  *
  * Invariants:
  * H1. Of the sessions for which a job may be taken, the least recently served one is chosen.
@@ -45,8 +45,8 @@ export function matchingSubscriptions({ interests }: Candidates, { keys }: JobGr
 }
 
 /**
- * Returns the earliest time since which an interest that matches a group has had claimants
- * (`Listened.since`), or Infinity when no such interest has claimants.
+ * Returns the earliest `Listened.since` of the interests that match a group and have claimants, or
+ * Infinity if there are no such interests.
  */
 export function openSince(candidates: Candidates, group: JobGroup): number {
   let first = Number.POSITIVE_INFINITY

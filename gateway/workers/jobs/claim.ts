@@ -7,8 +7,8 @@
  * Invariants:
  * C1. A claim is answered with one frame below the outbound limit (`sizes.outbound`). Jobs that do
  *     not fit wait for the next claim.
- * C2. The number of jobs in an answer exceeds neither the remaining slots of its claim nor those of
- *     the latest claim.
+ * C2. The number of jobs in an answer is limited by the remaining slots of its claim, and by those
+ *     of the latest claim.
  * C3. After an answer that leaves slots free or jobs undelivered, the worker receives
  *     `work.available`, because many workers do not claim again on their own. No such frame is sent
  *     if the worker accepts no jobs or has another open claim, or if the gateway is stopping.
@@ -33,7 +33,7 @@ interface Asked extends Filters {
 
 /**
  * Handles a `jobs.claim` frame. If a claim with its message id has already been answered, the
- * stored answer is sent again. If that claim is still open, the frame is ignored.
+ * stored answer is sent again. If a claim with this message id is still open, the frame is ignored.
  */
 export function claim(edge: Edge, session: Session, frame: Asked): void {
   const { message_id } = frame
@@ -97,8 +97,8 @@ class OpenClaim implements Claim {
 }
 
 /**
- * Delivers a job that became ready: immediately if no other job is reserved for the session,
- * otherwise within `limits.batch`, so that several jobs are sent in one answer.
+ * Delivers a job that became ready. If other jobs are reserved for the session, waits up to
+ * `limits.batch` for them, so that several jobs are sent in one answer.
  */
 export function arrived(edge: Edge, session: Session): void {
   if (session.promised === 0) flush(edge, session)

@@ -32,8 +32,8 @@ type Matched = Pick<JobHeader, 'kind' | 'executor_kind'> & {
 }
 
 /**
- * Maximum number of interests of one filter set. Above this number, the interests match any queue
- * and, if there are still too many, any capability.
+ * Maximum number of interests of one filter set. If the filters need more, the interests omit the
+ * queues. If there are still too many, a single interest that matches every job is used instead.
  */
 const MAX_INTERESTS = 256
 

@@ -18,8 +18,8 @@ interface Lapsed {
 }
 
 /**
- * Time in milliseconds for which a lease is still counted after it has expired, so that a late
- * heartbeat still finds it.
+ * Time in milliseconds for which an expired lease is still counted, because a late heartbeat may
+ * arrive for it.
  */
 const GRACE_MS = 5000
 
@@ -71,8 +71,8 @@ export function expire(edge: Edge, session: Session): Lapsed[] {
 }
 
 /**
- * Reports lapsed leases to their queues. Otherwise such a lease might last too long, because a new
- * owner of the queue's shard extends every lease to its full duration.
+ * Reports lapsed leases to their queues. Without this report, such a lease might last too long,
+ * because a new owner of the queue's shard extends every lease to its full duration.
  */
 export function lapse(edge: Edge, session: Session, leases: readonly Lapsed[]): void {
   for (const { to, job_id } of leases)

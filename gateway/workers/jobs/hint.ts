@@ -1,8 +1,8 @@
 /**
  * Sends `work.available`, the hint that a worker should claim. Many workers claim only when a job
- * ends or when they receive this hint. It is therefore sent after an answer that leaves slots free
- * or jobs undelivered, if the worker has no open claim. When a job is waiting, the hint is repeated
- * until the worker claims.
+ * ends or when they receive this hint. After an answer that leaves slots free or jobs undelivered,
+ * the hint is therefore sent if the worker has no open claim. When a job is waiting, the hint is
+ * repeated until the worker claims.
  */
 import { type Edge, limits } from '../edge.ts'
 import { idle, type Session } from '../session.ts'
@@ -15,7 +15,7 @@ export function hint(edge: Edge, session: Session): void {
 }
 
 /**
- * Sends the hint because a job is waiting that the worker could claim: no earlier than
+ * Sends the hint, because the worker could claim a waiting job. It is sent no earlier than
  * `limits.hint` after the previous hint, and then every `limits.remind` until the worker claims.
  */
 export function remind(edge: Edge, session: Session): void {

@@ -81,8 +81,8 @@ function keep(edge: Edge, session: Session, { job_id, queue, session_id }: Lease
 
 /**
  * Compares the lease tokens of the queues with those of the worker. Leases that the worker has, and
- * leases of a queue that does not answer, are counted. A job whose lease only the queue has is
- * returned to the queue.
+ * leases of a queue that does not answer, are counted. If only the queue has the lease of a job,
+ * the job is returned to the queue.
  */
 async function compare(
   edge: Edge,

@@ -4,9 +4,9 @@
  * the order of jobs across shards, and `choice.ts` the session for which a job is taken.
  *
  * Invariants:
- * O1. A job is taken only for a session that has a free slot and either an open claim or a next
- *     claim that is expected immediately, so a busy worker need not wait between two claims. The
- *     slot is reserved before the offer is answered.
+ * O1. A job is taken only for a session with a free slot and an open claim. A claim that is
+ *     expected immediately counts as open, so that a busy worker need not wait between two claims.
+ *     The slot is reserved before the offer is answered.
  * O2. A session without an open or expected claim never receives a job, only `work.available`.
  */
 
@@ -76,9 +76,9 @@ export function settle(edge: Edge, session: Session): void {
 }
 
 /**
- * Returns true only if the subscriptions of a session are certainly up to date. For a listening
- * session that has a claim with different filters, this is not determined, and the result is false.
- * Allocates nothing.
+ * Returns whether the subscriptions of a session are known to be up to date. For a listening
+ * session with a claim that has other filters, the subscriptions are not compared, and the result
+ * is false. Allocates nothing.
  */
 const settled = ({ listening, wants, claims }: Session, listens: boolean): boolean =>
   listens
@@ -132,8 +132,8 @@ export function handleCapacityGain(edge: Edge, session: Session): void {
 
 /**
  * Answers an offer. All of its jobs have the same capability, so all of them are executed either by
- * workers or by the service itself. Returns undefined when this cannot be determined, or when the
- * offer is empty.
+ * workers or by the service itself. Returns undefined when it cannot be determined which of the two
+ * applies, or when the offer is empty.
  */
 function take(edge: Edge, offer: Offer): MaybePromise<OfferReply | undefined> {
   const [first] = offer.jobs

@@ -9,8 +9,8 @@
  * Invariants:
  * R1. An offer is answered within `COLLECT_TIMEOUT_MS`. It waits for shards that are known to have
  *     jobs that precede its own. While it is unknown which shards have jobs, it also waits for
- *     shards that have not sent an offer yet, if slots became free less than `COLLECT_TIMEOUT_MS`
- *     ago.
+ *     every shard that has sent no offer yet, provided that slots became free within the last
+ *     `COLLECT_TIMEOUT_MS`.
  * R2. A job does not wait for an older job of another shard if their ages differ by no more than a
  *     tolerance. The tolerance is 100 ms when few jobs are left. It is 1 s when many jobs are left,
  *     because idle slots would then reduce the throughput.
@@ -21,23 +21,20 @@ import type { JobHeader } from '../../../protocol/jobs/rows.ts'
 import type { MaybePromise } from '../../maybe-promise.ts'
 
 /**
- * Maximum wait of an offer in milliseconds. Within this time, a shard on a busy machine is notified
- * of a free slot and sends an offer.
+ * Maximum wait of an offer in milliseconds. It is long enough for a shard on a busy machine to be
+ * notified of a free slot and to send an offer.
  */
 export const COLLECT_TIMEOUT_MS = 50
 /**
- * Differences in age, in milliseconds, up to which a job does not wait for an older job of another
- * shard, when few or many jobs are left.
+ * Maximum difference in age, in milliseconds, at which a job does not wait for an older job of
+ * another shard: `few` when few jobs are left, and `many` otherwise.
  */
 const TOLERANCE = { few: 100, many: 1000 } as const
 /** Maximum number of remaining jobs at which `TOLERANCE.few` applies. */
 const MAX_FEW_JOBS = 32
-/**
- * Milliseconds for which the set of shards with jobs is considered known, after every shard has had
- * time to send an offer.
- */
+/** Milliseconds after `#heard` for which it is considered known which shards have jobs. */
 const KNOWN_MS = 2000
-/** Number of fairness keys above which keys with past turns are removed. */
+/** Number of fairness keys above which the keys whose turn has passed are removed. */
 const KEYS = 1024
 
 type Ranked = Pick<JobHeader, 'id' | 'priority' | 'fairness_key' | 'enqueued_at'>
@@ -77,8 +74,8 @@ interface OpenOffer<J, T> {
 }
 
 /**
- * Returns the jobs of an offer that may be next in the order: the first job of each fairness key,
- * which is also the job of this key with the highest priority.
+ * Returns the candidates for the next job of an offer: the first job of each fairness key. It also
+ * has the highest priority among the jobs with its key.
  */
 function headsOf<J extends Ranked>(jobs: readonly J[]): J[] {
   const heads: J[] = []
@@ -91,8 +88,8 @@ function headsOf<J extends Ranked>(jobs: readonly J[]): J[] {
 export class Order<J extends Ranked, T> {
   readonly #parts: Parts<J, T>
   /**
-   * For each shard that is known to have jobs left, as of its last answered offer: the first
-   * remaining job of each fairness key, the number of remaining jobs, and the number of the answer.
+   * For each shard whose last answered offer left jobs: the first remaining job of each fairness
+   * key, the number of remaining jobs, and the number of the answer.
    */
   readonly #heads = new Map<
     string,
@@ -100,7 +97,7 @@ export class Order<J extends Ranked, T> {
   >()
   #answers = 0
   #open: OpenOffer<J, T>[] = []
-  /** For each fairness key, the earliest turn of its next job. */
+  /** For each fairness key, the earliest turn that its next job can have. */
   readonly #turns = new Map<string, number>()
   /** The turn of the job that was taken last. */
   #turn = 0

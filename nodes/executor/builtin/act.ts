@@ -38,8 +38,8 @@ export async function act<K extends Kind, N extends CommandName<K>>(
 }
 
 /**
- * Returns whether a step rendered the parameters. Such parameters may contain strings instead of
- * other values.
+ * Returns whether the parameters were rendered by a step, and may therefore contain strings in
+ * place of other values.
  */
 export const hasTexts = ({ origin }: Pick<ActionCall, 'origin'>): boolean =>
   origin === 'loop_action_step'

@@ -47,7 +47,8 @@ async function tableIn({ world }: Service, { project, call }: Called): Promise<T
 }
 
 /**
- * Converts the strings in a parameter to other values if a step rendered the parameter.
+ * If a step rendered the parameter, converts its strings to the types that the table requires.
+ * Otherwise, returns the parameter unchanged.
  * @param convert the conversion, which depends on the columns of the table.
  */
 async function withValues<P extends JsonObject | undefined>(
@@ -87,8 +88,8 @@ async function change<R>(
     kind: 'table' as const,
     id: at.id,
     ...sentBy(service, called),
-    // With a fingerprint, the table remembers the command like one with an idempotency key. Without
-    // it, the command of a repeated attempt could take effect again after 256 other writes.
+    // The fingerprint makes the table remember the command like one with an idempotency key.
+    // Without it, a repeated attempt could take effect a second time after 256 other writes.
     fingerprint: called.job.id,
     name,
     input: {

@@ -52,9 +52,9 @@ export async function documentMarkdown(bytes: Uint8Array): Promise<string> {
 }
 
 /**
- * Checks that a part is well-formed. If the Markdown of the part would exceed the limits, returns
- * only the beginning of the part, because `mammoth` takes 0.2 ms per paragraph. Otherwise returns
- * undefined, because the whole part is needed.
+ * Checks that a part is well-formed. If the part exceeds the limits, returns its beginning, which
+ * is enough for the Markdown, so that `mammoth` need not convert the rest (0.2 ms per paragraph).
+ * Returns undefined if the whole part is needed.
  */
 function beginningOf(bytes: Uint8Array, part: string): Uint8Array | undefined {
   const path: string[] = []

@@ -49,7 +49,7 @@ export function markdownOfHtml(html: string): string {
       .slice(0, -1)
       .map(({ ordered, count }) => ' '.repeat(ordered ? `${count}. `.length : 2))
       .join('')
-  /** Ends the block. Inside a table, only ends the line. */
+  /** Ends the block or, inside a table, only the line. */
   const end = (): void => {
     inlines.length = 0
     if (tables > 0) {
@@ -64,7 +64,7 @@ export function markdownOfHtml(html: string): string {
     const block = margin + prefix + content.replaceAll('\n', hanging)
     blocks.push({ text: block, tight: lists.length > 0 })
     size += block.length
-    // A second paragraph of an item is indented like the text of the item.
+    // Further paragraphs of a list item are indented like its first paragraph.
     prefix = lists.length > 0 ? ' '.repeat(prefix.length) : ''
   }
   const closeInline = ({ tag, at, href }: Inline): void => {

@@ -51,7 +51,8 @@ function slidesOf(parts: Parts): readonly string[] {
 
 /**
  * Returns the title of a slide, and its other texts and tables.
- * @param only a type of placeholder. If it is given, texts of other placeholders are left out.
+ * @param only a type of placeholder. If it is given, only texts in placeholders of this type are
+ *   included.
  */
 function slideOf(parts: Parts, part: string, only?: string) {
   const blocks: string[] = []

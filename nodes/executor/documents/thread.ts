@@ -8,7 +8,7 @@ const outcome = await markdownOf(workerData as Uint8Array).then(
   (markdown): Conversion => ({ markdown }),
   (error: unknown): Conversion => {
     if (error instanceof DocumentFault) return { error: error.message }
-    // Libraries fail in many ways on hostile input. Every error becomes the outcome, because
+    // Libraries can throw any error on hostile input. The error is returned as the outcome, because
     // another attempt would fail too.
     const why = error instanceof Error ? error.message : String(error)
     return { error: `The file cannot be read: ${why.slice(0, 500)}` }

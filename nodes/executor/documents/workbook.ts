@@ -28,7 +28,7 @@ export function workbookMarkdown(bytes: Uint8Array): string {
     sheets.push(`## ${title}\n\n${table}`)
     size += table.length
   }
-  // The text may be cut at its end, so the sentence about missing sheets comes first.
+  // The end of the text may be cut off, so the sentence about omitted sheets comes first.
   if (left > 0) sheets.unshift(`[The last ${left} sheets of this workbook were omitted.]`)
   return sheets.join('\n\n')
 }
@@ -36,7 +36,7 @@ export function workbookMarkdown(bytes: Uint8Array): string {
 /** Returns the names of sheets by part, in the order of the workbook. Each part occurs once. */
 function sheetsOf(parts: Parts): ReadonlyMap<string, string> {
   const files = numbered(parts, /^xl\/worksheets\/sheet(\d+)\.xml$/)
-  // After sheets have been moved or deleted, only relationships show which part contains a sheet.
+  // If sheets were moved or deleted, only the relationships show which part contains which sheet.
   const related = new Map(relationshipsOf(parts, MAIN).map(({ id, part }) => [id, part]))
   const named = new Map<string, string>()
   let index = 0
@@ -80,8 +80,8 @@ function sharedStrings(parts: Parts): readonly string[] {
 }
 
 /**
- * Returns the rows with content, up to the limits of a table, with the total number of such rows
- * and of their columns.
+ * Returns as many of the rows with content as a table may have, and the total numbers of rows with
+ * content and of columns.
  */
 function rowsOf(bytes: Uint8Array, part: string, shared: readonly string[]): Rows {
   const rows: string[][] = []
@@ -125,7 +125,9 @@ const shownValue = (kind: string, value: string, shared: readonly string[]): str
         ? 'TRUE'
         : 'FALSE'
       : value
-/** Returns the zero-based column of a cell reference such as `AB12`, or undefined without one. */
+/**
+ * Returns the zero-based column in a cell reference such as `AB12`, or undefined if it has none.
+ */
 function columnOf(place = ''): number | undefined {
   const letters = /^[A-Z]{1,3}/.exec(place)?.[0]
   return letters === undefined

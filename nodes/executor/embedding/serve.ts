@@ -72,8 +72,9 @@ export function createEmbeddingService({ model, embed, log }: Service): Embeddin
 }
 
 /**
- * Returns a function that acquires a slot, in the order of the calls. It resolves with a function
- * that releases the slot, or with undefined if too many calls wait.
+ * Returns a function that acquires a slot. Slots are granted in the order of the calls. The
+ * returned function resolves with a function that releases the slot, or with undefined if too many
+ * calls are waiting already.
  */
 function createSlots({ running, waiting }: { readonly running: number; readonly waiting: number }) {
   const turns = createSemaphore(running)

@@ -1,8 +1,7 @@
 /**
  * Extracts the text of a file as Markdown, and stores the text in a second object. A repeat
- * overwrites the same object. No text remains if the file is deleted during the conversion: the
- * deletion erases a text that is already stored, and the executor erases a text that it stores
- * afterwards.
+ * overwrites the same object. If the file is deleted during the conversion, no text remains: the
+ * deletion erases a text that is already stored, and the executor erases one that it stores later.
  */
 import type { World } from '../../../gateway/ports.ts'
 import type { ConversionResult } from '../../../protocol/artifacts/commands.ts'

@@ -7,8 +7,8 @@ import { isRefusal, type Refusal } from '../../../protocol/errors.ts'
 import { systemOrigin } from '../system-origin.ts'
 
 /**
- * Returns the project, including every change that was acknowledged before the call, and a function
- * that returns whether a principal is active.
+ * Returns the directory of the project, with every change that was acknowledged before the call,
+ * and a predicate that determines whether a principal is active.
  */
 export async function principalsNow({ directory }: CapabilityReader, project: string) {
   const [home, organization] = await Promise.all([

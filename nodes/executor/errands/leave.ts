@@ -1,6 +1,6 @@
 /**
  * Removes inactive principals from channels. A disabled principal stays in direct messages. A
- * principal that is active again stays in all of its channels.
+ * principal that has become active again in the meantime stays in all of its channels.
  */
 import { isRefusal } from '../../../protocol/errors.ts'
 import type { Runs } from './errands.ts'

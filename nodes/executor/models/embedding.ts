@@ -59,9 +59,9 @@ export function remoteEmbedding({ settings, env, timeout, now }: Remote): EmbedT
 }
 
 /**
- * Returns the fault for a status that does not depend on the texts; undefined for any other status.
- * Such a status is therefore never reported as `provider_refused`, which means that the provider
- * refused these texts, for example because they are too long.
+ * Returns the fault for a status that the texts did not cause, or undefined for any other status. A
+ * status that the texts did not cause must not be reported as `provider_refused`, which means that
+ * the provider refused these texts, for example because they are too long.
  */
 function nameOf(error: unknown): FaultName | undefined {
   const { statusCode } = error as { readonly statusCode?: number }

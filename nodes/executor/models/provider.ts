@@ -56,7 +56,7 @@ export async function modelOf(
       ...(key !== undefined && { apiKey: key }),
     })(model)
   }
-  // A key is required, because without one, these clients would read a key from the environment.
+  // Without a key, these clients would read one from the environment, so a key is required.
   if (key === undefined)
     throw new ExecutorFault('credentials_unavailable', `The provider ${provider} has no key.`)
   const settings = {
@@ -92,7 +92,7 @@ export async function embeddingModelOf(
   }
   if (kind !== 'openai')
     throw new ExecutorFault('model_unavailable', `${provider} has no embedding models.`)
-  // A key is required, because without one, this client would read a key from the environment.
+  // Without a key, this client would read one from the environment, so a key is required.
   if (key === undefined)
     throw new ExecutorFault('credentials_unavailable', `The provider ${provider} has no key.`)
   const { createOpenAI } = await import('@ai-sdk/openai')

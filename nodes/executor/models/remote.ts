@@ -74,8 +74,8 @@ async function speak(
       providerOptions: optionsOf(access, request.reasoning_effort),
       // The stream also reports the error. This handler keeps the library from printing it.
       onError: () => {},
-      // The service never fetches a URL in a message. The provider receives the URL, or the attempt
-      // fails.
+      // The service never fetches the URLs in messages. They are sent to the provider, or the
+      // attempt fails if the model does not support URLs.
       experimental_download: async (wanted) =>
         wanted.map(({ url, isUrlSupportedByModel }) => {
           if (!isUrlSupportedByModel)

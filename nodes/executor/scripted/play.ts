@@ -18,8 +18,8 @@ export interface Play {
   readonly pace: number
   readonly chunks: readonly Delta[]
   /**
-   * The failure of the attempt. Before a broken connection, half of the chunks are shown; before
-   * any other failure, none are shown.
+   * The failure of the attempt. If it is a broken connection, half of the chunks are shown before
+   * it. Otherwise, none are shown.
    */
   readonly fault?: ExecutorFault
   readonly message: GeneratedMessage
@@ -122,8 +122,8 @@ const callsOf = ({ call }: Rule) =>
     ? []
     : (Array.isArray(call) ? call : [call]).flatMap((one) => Object.entries(one))
 /**
- * Returns a call to a tool by the name that the model was shown. If the model was shown only the
- * tool of its group, the call is to that tool.
+ * Returns a call to a tool under the name that the model was shown. If the model was shown only the
+ * router of the tool group, the call is to the router.
  */
 function toolUse(
   tools: readonly ShownTool[],
