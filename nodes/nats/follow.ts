@@ -90,9 +90,9 @@ export function follow(
     for (let failures = 0; !stopped(); ) {
       if (waiting.length === 0) {
         await arrival.rung()
-        // The acknowledgement of an append often arrives together with the appended message. Jobs
-        // of the commit are sent to workers in this turn of the event loop and the next, before the
-        // message is handed on.
+        // The acknowledgement of an append often arrives together with the appended message. The
+        // message is passed on two turns of the event loop later, so that the jobs of the commit
+        // are sent to workers first.
         await nextTurn()
         await nextTurn()
         continue
@@ -121,8 +121,8 @@ export function follow(
         ({ state }) => state,
         () => ({ first_seq: 0, last_seq: 0 }),
       )
-      // The stream has more messages, but none has arrived since the check before last. If the
-      // buffer is not full, the handler is not the cause.
+      // The delivery has stalled if the stream has more messages, but none has arrived since the
+      // check before last. If the buffer is not full, the handler is not the cause.
       const silent = received === before && last_seq > received && first_seq <= last_seq
       if (silent && current && waiting.length < AHEAD && !stopped()) {
         nats.log.warn(

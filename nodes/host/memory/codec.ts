@@ -23,7 +23,7 @@ export const MAX_INLINE_CHARACTERS = 256 * 1024
 /** The newest format that this release reads and writes. */
 export const NEWEST_FORMAT = 3
 export type EnvelopeFormat = 1 | 2 | typeof NEWEST_FORMAT
-/** The newest format in which an envelope contains the JSON of its entries. */
+/** The newest format whose envelopes contain the plain JSON of each entry, which is announced. */
 const ANNOUNCED_FORMAT = 2
 
 /** First byte of an envelope of format 2. */
