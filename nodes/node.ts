@@ -390,8 +390,8 @@ export async function startNode(
     return await nats.permitted(begun)
   } catch (error) {
     await stop().catch(() => {})
-    // `begin` may still be starting further parts, which are stopped as well. `begin` soon fails,
-    // because the connection is closed.
+    // `begin` may still be starting parts. It soon fails, because the connection is closed. The
+    // parts that it has started by then are stopped, too.
     const over = sleep(3000, undefined, { ref: false })
     await Promise.race([begun.then(stop, stop), over]).catch(() => {})
     throw error

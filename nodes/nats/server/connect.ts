@@ -255,7 +255,7 @@ export async function connectNats(options: ConnectOptions): Promise<Nats> {
 
 /**
  * Whether JetStream answers in the domain. Any error except "no responders" counts as an answer.
- * The next request reports it.
+ * The next request then reports this error.
  */
 async function isDomainKnown({ ask }: RequestMux, { api }: Namespace): Promise<boolean> {
   for (const started = performance.now(); ; await sleep(100)) {
