@@ -91,7 +91,7 @@ async function receiveMail(settings: NonNullable<Config['mail']>, world: World) 
   return startMail(world, settings)
 }
 
-/** Creates the gateway, whose modules only nodes with this role load. */
+/** Creates the gateway. Its modules are loaded here, so only nodes with this role load them. */
 async function openGateway(world: World, directory: Directory) {
   const { createGateway } = await import('../gateway/server.ts')
   const { CHAT } = await import('../gateway/pages/chat.ts')
