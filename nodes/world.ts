@@ -232,10 +232,10 @@ export function createWorld(parts: WorldParts): World {
   }
 
   /**
-   * Requests a node to drop a project from its cache. Repeats the request until the node has
-   * dropped the project, or is dead. A dead node answers no requests, and a disconnected node does
-   * not use its cache, because its lease is stale. An executor caches the same data as a gateway,
-   * and shares its cache with a gateway in the same process.
+   * Asks a node to drop a project from its cache. Repeats the request until the node has dropped
+   * the project, or is dead. A dead node answers no requests, and a disconnected node does not use
+   * its cache, because its lease is stale. An executor caches the same data as a gateway, and
+   * shares its cache with a gateway in the same process.
    */
   async function forgetAt(id: string, mailbox: string, project: string): Promise<void> {
     const message: GatewayMessage = { type: 'forget', project }

@@ -8,8 +8,8 @@
  *     not passed again once its batch has succeeded.
  * F2. The handler processes one batch at a time. Meanwhile, up to about `AHEAD` messages are
  *     buffered.
- * F3. Failures are retried with exponential back-off. The back-off after failed reads is jittered,
- *     so that many followers do not resume at the same moment.
+ * F3. Failures are retried with exponential backoff. After failed reads, the backoff has jitter, so
+ *     that many followers do not resume at the same moment.
  */
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import type { Stored } from '../host/ports.ts'

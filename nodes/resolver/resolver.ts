@@ -61,7 +61,7 @@ interface Parts {
  * stored.
  */
 const MARGIN_MS = 3000
-/** First and maximum pause between two checks of another process's claim, in milliseconds. */
+/** Initial and maximum pause between two checks of another process's claim, in milliseconds. */
 const LOOK = { first: 20, last: 250 } as const
 /** Maximum number of attempts to resolve a definition when the store fails before the call. */
 const MAX_ATTEMPTS = 3

@@ -254,7 +254,7 @@ export class Membership {
   }
   /**
    * Records that a node has joined, or may have joined while this node could not receive messages.
-   * For `LEASE_DURATION_MS`, `alone` is then false. Meanwhile, this node reads its record.
+   * `alone` is then false for `LEASE_DURATION_MS`. Meanwhile, this node reads the new record.
    */
   unsure(): void {
     this.#unsure = this.#clock.elapsed()
@@ -307,7 +307,7 @@ export class Membership {
     return seen !== undefined && !seen.gone && this.#leased(seen)
   }
 
-  /** Renews this node's record. Returns the time from which the renewal counts: its start. */
+  /** Renews this node's record. Returns its start time, from which the renewal counts. */
   async #renew(): Promise<number> {
     const started = this.#clock.elapsed()
     const key = `node.${this.#self.id}`

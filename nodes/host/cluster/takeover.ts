@@ -64,8 +64,8 @@ interface TakeoverParts {
 /**
  * Fences and replays a shard: sets its position and loads its actors. Returns the effects to
  * perform again, oldest first.
- * @param epoch the lowest epoch to write. The epoch that is written is also higher than any in the
- *   journal.
+ * @param epoch minimum epoch of the fence. The fence also gets a higher epoch than any envelope in
+ *   the journal.
  * @throws Error when another node took over the shard, or when the journal or a snapshot is
  *   unreadable.
  */

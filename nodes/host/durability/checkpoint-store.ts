@@ -77,8 +77,8 @@ export class Checkpoint implements Covered {
    */
   readonly #parts: (string | undefined)[] = []
   /**
-   * Revision of each part of the index; no entry if this owner never wrote the part; undefined if
-   * the revision is unknown.
+   * Revision of each part of the index that this owner has written; undefined if the revision is
+   * unknown.
    */
   readonly #revisions = new Map<number, number | undefined>()
 
@@ -118,9 +118,9 @@ export class Checkpoint implements Covered {
     const { partition } = this.#context
     const found = await this.#read()
     if (found?.v !== 1 && found?.v !== 2) {
-      // A record must exist, or a loss before the first checkpoint would go unnoticed. A record in
-      // another format was written by another release. Its snapshots may be unreadable as well, so
-      // everything is replayed.
+      // An empty record is stored, because a loss before the first checkpoint would otherwise go
+      // unnoticed. A record in another format was written by another release. Its snapshots may be
+      // unreadable as well, so everything is replayed.
       await this.reset()
       return undefined
     }

@@ -58,8 +58,8 @@ export class SnapshotWriter {
     this.#task = task
   }
   /**
-   * Returns when an actor was last stored, in monotonic milliseconds; the time of the next attempt
-   * if its snapshot could not be taken; 0 if it was never stored.
+   * Returns the time at which an actor was last stored, in monotonic milliseconds, or 0 if it was
+   * never stored. If its snapshot could not be taken, returns the time of the next attempt.
    */
   last(instance: ActorInstance): number {
     return this.#last.get(instance) ?? 0

@@ -71,8 +71,8 @@ function eachEffect(
 
 /**
  * Minimum number of effects of one event for which the size of each effect is measured. With fewer
- * effects, each counts as much as the whole event. If this rule applied to the insertion of 1000
- * rows, a message would have room for only one of its effects.
+ * effects, the size of the whole event is used for each effect. If this rule applied to the
+ * insertion of 1000 rows, a message would have room for only one of its effects.
  */
 const MIN_MEASURED = 16
 /** Assumed number of characters of an entry whose length is unknown. */

@@ -223,7 +223,7 @@ export class Offers {
   }
   /**
    * Offers the waiting jobs of a queue. Reads the queue and offers again if all jobs of a group
-   * were taken, or if another offer was requested meanwhile (`again`).
+   * were taken, or if another offer was requested in the meantime (`again`).
    * @param waiting the waiting jobs, if the queue is in memory.
    */
   async #match(matching: Matching, waiting: readonly JobHeader[] | undefined): Promise<void> {

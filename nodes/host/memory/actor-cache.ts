@@ -33,7 +33,8 @@ const MAX_CONCURRENT_READS = 256
 
 /**
  * Maximum time in milliseconds between the start of a read and the start of the check that no
- * stored state was lost. A later check might be answered by a different server than the read.
+ * stored state was lost. If the check were later, the read and the check might be answered by
+ * different servers.
  */
 const MAX_CHECK_DELAY_MS = 1000
 

@@ -76,8 +76,8 @@ class PlainWriter implements EnvelopeWriter {
 }
 const encodeEntry = (entry: Entry): string => JSON.stringify(entry)
 /**
- * Returns the format of new envelopes: the newest one that `allRead` accepts; format 1 is always
- * accepted.
+ * Returns the format of new envelopes: the newest one that the parameters permit and `allRead`
+ * accepts. Format 1 is always permitted.
  * @param limit the newest format that may be written.
  * @param announced whether entries may be announced to other processes. An announcement contains
  *   the JSON of an entry, which a writer of format 3 does not provide.

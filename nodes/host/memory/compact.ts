@@ -9,10 +9,11 @@
  * C3. A released form never changes, because journals contain it.
  *
  * The text is `{"v":3,"epoch":…,"prev":…,"projects":[…],"actors":[…],"origins":[…],"entries":[…],`,
- * a line feed, and `"hidden":[…]}`. An entry is `[project, kind, id, command id, command name,
- * origin, prev, events, fingerprint?]`, where project and origin are indexes. The members
- * `principal` and `credential` of an origin are indexes of `actors`. In events of runs, a number as
- * `payload` is the index of the event that has the payload.
+ * a line feed, and `"hidden":[…]}`. An entry is
+ * `[project, kind, id, command id, command name, origin, prev, events, fingerprint?]`, where
+ * project and origin are indexes. The members `principal` and `credential` of an origin are indexes
+ * of `actors`. In events of runs, a number as `payload` is the index of the event that has the
+ * payload.
  */
 import type { Entry, Envelope, Event, Kind, Origin } from '../../../protocol/entry.ts'
 import type { JobHeader } from '../../../protocol/jobs/rows.ts'

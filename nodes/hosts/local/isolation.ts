@@ -111,7 +111,7 @@ export function limitCommand(
   if (!tools.prlimit) return []
   const has = (name: 'memory' | 'pids') => groups?.controllers.includes(name) ?? false
   // This limit applies to all processes of a user together. It is therefore set only if no other
-  // processes have the same user, or are in the same user namespace.
+  // processes share the user or the user namespace.
   const countsProcesses = uids !== undefined || (kind === 'sandbox' && !has('pids'))
   const all: Readonly<Partial<Record<ProcessLimit, number | false>>> = {
     core: 0,

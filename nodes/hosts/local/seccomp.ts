@@ -9,7 +9,10 @@
  *     flags. C libraries then use `clone`.
  */
 
-/** Numbers of refused calls, by name, and of calls that are refused only for some arguments. */
+/**
+ * Numbers of system calls: those that are refused, by name, and those that are refused only for
+ * some arguments.
+ */
 interface Table {
   /** Architecture of `struct seccomp_data` (`AUDIT_ARCH_…`). */
   readonly architecture: number
