@@ -132,8 +132,8 @@ const builtIn = (brand: string): Static<typeof Provider> => ({
 })
 
 /**
- * Reads the setting. An empty setting configures only the built-in provider. For an invalid
- * setting, `wrong` is the end of a sentence that begins with the name of the setting.
+ * Reads the setting. An empty setting configures only the built-in provider. If the setting is
+ * invalid, `wrong` states why: it completes a sentence that begins with the name of the setting.
  */
 export function readModels(
   setting: string,
@@ -167,7 +167,7 @@ export function readModels(
   for (const { provider, kind, base_url } of all)
     if (kind === 'openai-compatible' && base_url === undefined)
       return { wrong: `needs a base_url for the provider ${provider}` }
-  // A provider without models has only an embedding model, which is not listed.
+  // A provider whose list of models is empty serves only the embedding model. It is not listed.
   const providers = all
     .filter(({ models }) => models.length > 0)
     .map(

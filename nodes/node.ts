@@ -91,7 +91,7 @@ async function receiveMail(settings: NonNullable<Config['mail']>, world: World) 
   return startMail(world, settings)
 }
 
-/** Creates the gateway, whose modules only nodes with this role load. */
+/** Creates the gateway. Its modules are loaded here, so only nodes with this role load them. */
 async function openGateway(world: World, directory: Directory) {
   const { createGateway } = await import('../gateway/server.ts')
   const { CHAT } = await import('../gateway/pages/chat.ts')
@@ -390,8 +390,8 @@ export async function startNode(
     return await nats.permitted(begun)
   } catch (error) {
     await stop().catch(() => {})
-    // `begin` may still be starting further parts, which are stopped as well. `begin` soon fails,
-    // because the connection is closed.
+    // `begin` may still be starting parts. It soon fails, because the connection is closed. The
+    // parts that it has started by then are stopped, too.
     const over = sleep(3000, undefined, { ref: false })
     await Promise.race([begun.then(stop, stop), over]).catch(() => {})
     throw error

@@ -1,7 +1,7 @@
 /**
- * Requests to the owners of shards. A request is sent until it is answered or its deadline has
- * passed. A shard that this process serves is called directly. Other shards are reached over the
- * bus.
+ * Requests to the owners of shards. A request is sent repeatedly until it is answered or its
+ * deadline has passed. A shard that this process serves is called directly. Other shards are
+ * reached over the bus.
  *
  * Invariants:
  * R1. A request settles once: with the first answer to any of its attempts, or at its deadline.
@@ -82,7 +82,7 @@ function repeated(message: ShardRequest): ShardRequest {
 
 class OwnerRequest {
   readonly until: number
-  /** Key of the request in `Deadlines`, which sets it. */
+  /** Key of the request in `Deadlines`. Set by its `add`. */
   number = 0
   readonly #requests: OwnerRequests
   readonly #place: Place

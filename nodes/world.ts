@@ -69,7 +69,9 @@ export interface WorldParts {
 
 /** Milliseconds after which an unanswered query to a view is repeated for the first time. */
 const RETRY_AFTER_MS = 2000
-/** First and maximum back-off in milliseconds before a query that no view answered is repeated. */
+/**
+ * Initial and maximum backoff before a query that no view answered is repeated, in milliseconds.
+ */
 const RETRY = { first: 10, last: 250 } as const
 /** Milliseconds to wait for an answer from the node that publishes the preview of a message. */
 const PREVIEW_TIMEOUT_MS = 500
@@ -123,8 +125,8 @@ export function createWorld(parts: WorldParts): World {
     id: (prefix, from, slot) => {
       if (from === undefined) return makeId(prefix, clock.now(), parts.random.bytes(10), slot)
       const bytes = createHmac('sha256', parts.secret).update(`id/${prefix}/${from}`).digest()
-      // A derived id contains a part of a hash instead of the time that a random id contains,
-      // because the time of the first request is unknown when the request is repeated.
+      // A derived id contains a part of a hash where a random id contains a time, because the time
+      // of the first request is unknown when the request is repeated.
       return makeId(
         prefix,
         bytes.readUIntBE(16, 6),
@@ -230,10 +232,10 @@ export function createWorld(parts: WorldParts): World {
   }
 
   /**
-   * Repeats the request until the node has dropped the cached project, or is dead. A dead node
-   * answers no requests, and a disconnected node does not use its cache, because its lease is
-   * stale. An executor caches the same data as a gateway, and shares its cache with a gateway in
-   * the same process.
+   * Asks a node to drop a project from its cache. Repeats the request until the node has dropped
+   * the project, or is dead. A dead node answers no requests, and a disconnected node does not use
+   * its cache, because its lease is stale. An executor caches the same data as a gateway, and
+   * shares its cache with a gateway in the same process.
    */
   async function forgetAt(id: string, mailbox: string, project: string): Promise<void> {
     const message: GatewayMessage = { type: 'forget', project }

@@ -21,8 +21,8 @@ export interface HostDeps {
   readonly snapshots: Snapshots
   readonly blobs: Blobs
   /**
-   * Returns the format of new envelopes, which all live nodes can read. If absent, the format is
-   * `NEWEST_FORMAT`. Nodes that read envelopes of format 2 also read the index of ended actors.
+   * Returns the format in which new envelopes are written. All live nodes can read it. If absent,
+   * the format is `NEWEST_FORMAT`. Nodes that read format 2 also support the index of ended actors.
    */
   format?(): EnvelopeFormat
   /** The store from which effects erase files. If absent, `blobs` stores files. */

@@ -56,8 +56,8 @@ export class Host {
 
   /**
    * Returns the last acknowledged sequence of a partition if this node serves all shards of the
-   * partition and has a fresh lease, because no other node can then have written. Otherwise returns
-   * undefined.
+   * partition and its lease is fresh. No other node can then have written to the partition.
+   * Otherwise, returns undefined.
    */
   end(partition: number): number | undefined {
     if (!this.#membership.fresh()) return undefined

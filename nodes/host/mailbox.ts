@@ -20,7 +20,9 @@ const MAX_EXAMINED = 1024
 export class Mailbox {
   readonly #instances: ActorCache
   #messages: MailboxMessage[] = []
-  /** Whether the messages that the last call to `ready` returned are the head of the queue. */
+  /**
+   * Whether the last call to `ready` skipped no message, so that it returned the head of the queue.
+   */
   #first = true
 
   constructor(instances: ActorCache) {

@@ -61,9 +61,9 @@ export interface Journal {
   position(partition: number): Promise<JournalPosition>
   /**
    * Passes every envelope of the partition with a sequence ≥ `from` to `on`, in order, until the
-   * returned function is called. Each call to `on` receives the envelopes that have arrived. The
-   * next call waits for the promise that the previous one returned. Recovers automatically from
-   * lost consumers.
+   * returned function is called. Calls to `on` do not overlap: each receives the envelopes that
+   * have arrived, and waits for the promise that the previous call returned. Recovers automatically
+   * from lost consumers.
    */
   follow(
     partition: number,

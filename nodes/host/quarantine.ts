@@ -2,8 +2,8 @@
  * The quarantine of a node, for actors that failed halfway through a decision when a timer woke
  * them. After such an error, the shard discards everything in memory (`torn` in
  * `durability/batch.ts`). The quarantine prevents one faulty actor from stopping its shard
- * repeatedly. The actor is not woken for one second at first, and then for twice as long after
- * every further error, up to five minutes.
+ * repeatedly. After its first error, an actor is not woken for one second. Each further error
+ * doubles this time, up to five minutes.
  */
 
 /** Milliseconds for which an actor is not woken after its first error. */

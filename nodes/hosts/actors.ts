@@ -14,7 +14,7 @@ export interface EnvironmentAddress {
   readonly environment_id: string
 }
 
-/** First and longest pause in milliseconds before a command is repeated. */
+/** Initial and maximum backoff before a command is repeated, in milliseconds. */
 const RETRY = { first: 500, last: 10_000 } as const
 
 export interface Actors {
@@ -25,7 +25,7 @@ export interface Actors {
     input: Input<N>,
     command_id?: string,
   ): Promise<Outcome<Reply<N>>>
-  /** Repeats a command under one id until it is decided, or `over` returns true. */
+  /** Sends a command repeatedly under one id, until it is decided or `over` returns true. */
   insist<N extends Name>(
     of: EnvironmentAddress,
     name: N,

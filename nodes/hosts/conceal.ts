@@ -4,7 +4,7 @@ import type { WorkerLaunch } from './provider.ts'
 /** Minimum length of a value that is treated as a secret. */
 const MIN_SECRET_LENGTH = 16
 
-/** Returns a text without the given secrets. Values shorter than `MIN_SECRET_LENGTH` remain. */
+/** Replaces the given secrets in a text, except those shorter than `MIN_SECRET_LENGTH`. */
 export const redactSecrets = (text: string, secrets: readonly string[]): string =>
   secrets
     .filter((secret) => secret.length >= MIN_SECRET_LENGTH)

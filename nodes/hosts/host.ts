@@ -55,7 +55,10 @@ export function startHost(parts: HostParts): () => Promise<void> {
   const presences = providers.map((provider) =>
     createPresence({ world, actors, provider, operations, changed: () => listen() }),
   )
-  /** Listens for requests from environments without a place while the host has capacity. */
+  /**
+   * Starts to listen for requests from environments without a place if the host has capacity, and
+   * stops otherwise.
+   */
   function listen(): void {
     if (stopping || !operations.hasRoom()) {
       for (const end of unlisten ?? []) end()

@@ -9,8 +9,9 @@
  *     operation is no longer current, the operation is aborted and its outcome is not reported.
  * O3. Aborting an operation removes nothing, because another host of the same place may already be
  *     continuing it. `presence.ts` finds the environments that do not belong to the place.
- * O4. A report is repeated until the environment has decided it, or must have assigned the
- *     operation to another host (`environmentLimits.stale`).
+ * O4. A report is repeated until the environment has decided it, but only for
+ *     `environmentLimits.stale`. By then, the environment must have assigned the operation to
+ *     another host.
  */
 import type { World } from '../../gateway/ports.ts'
 import { atMost, every } from '../../gateway/timing.ts'
@@ -136,8 +137,8 @@ export function createOperations(parts: OperationParts): Operations {
       if (running.size >= limits.operations) break
       if (running.has(key)) continue
       waiting.delete(key)
-      // A full host drops requests to provision. The environment repeats them, and another host may
-      // receive the repeats.
+      // A full host drops requests to provision an environment. The environment sends its request
+      // again, and another host may receive it.
       if (request.kind === 'provision' && isFull()) continue
       run(provider, request, request, (signal) => perform(provider, request, signal))
     }
@@ -233,9 +234,9 @@ export function createOperations(parts: OperationParts): Operations {
       const key = keyOf(provider, request.environment_id)
       const before = running.get(key)?.request
       if (before?.operation === request.operation) return
-      // The request is for an operation other than the running one. If the environment has
-      // replaced the running operation, the answer to this progress report aborts it. Otherwise the
-      // request is outdated, and the running operation continues.
+      // Another operation of the environment is running. If the environment has replaced it, the
+      // answer to this progress report aborts it. Otherwise, the request is outdated, and the
+      // running operation continues.
       if (before) progress(provider, before)
       if (waiting.size < MAX_WAITING || waiting.has(key)) waiting.set(key, { provider, request })
       next()

@@ -3,11 +3,10 @@
  * environments. Removes the environments that do not belong to the provider's place.
  *
  * Invariants:
- * S1. The reports of a round are spread over its interval, except those at the start, of which at
- *     most `MAX_CONCURRENT` are in flight.
- * S2. An environment that changed during an inspection, or while a report was in flight, is newer
- *     than the result or the reply. The environment is then neither removed nor reported as
- *     missing.
+ * S1. The reports of a round are spread over the interval until the next round. Only those at the
+ *     start are sent at once, at most `MAX_CONCURRENT` at a time.
+ * S2. If an environment changes during an inspection, or while a report is in flight, the result or
+ *     the reply is outdated. The environment is then neither removed nor reported as missing.
  * S3. The end of a worker is reported after the operation that started the worker. The report is
  *     repeated until it is decided.
  */
@@ -154,7 +153,7 @@ export function createPresence({
     const of = { project, environment_id }
     if (known.get(environment_id)?.generation === generation) known.set(environment_id, of)
     void operations.settled(provider, environment_id).then(() => {
-      // The worker may have ended before the operation that started it. The operation has then
+      // If the worker ended before the operation that started it, the operation has afterwards
       // recorded the worker as running.
       if (known.get(environment_id)?.generation === generation) known.set(environment_id, of)
       return actors.insist(

@@ -70,7 +70,8 @@ export async function openProviders(
 ): Promise<readonly Provider[]> {
   const opened: Provider[] = []
   const { limits, gateway_url } = parts.environments
-  // Workers at other services reach the installation from outside, unless a setting says otherwise.
+  // Workers that other services run reach the installation at `gateway_url` if it is set, or else
+  // at its public URL if it has one.
   const outside = gateway_url ?? parts.public_url ?? parts.gateway_url
   for (const name of parts.environments.providers) {
     const service = parts.environments.http_providers.find((one) => one.name === name)

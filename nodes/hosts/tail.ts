@@ -29,7 +29,7 @@ export function createTail(lines: number, bytes: number): Tail {
     end() {
       const all = Buffer.concat(parts)
       let from = Math.max(0, all.length - bytes)
-      // Bytes of the form 10xxxxxx continue a character.
+      // A byte of the form 10xxxxxx is not the first byte of a character.
       if (from > 0 || dropped)
         while (from < all.length && ((all[from] ?? 0) & 0xc0) === 0x80) from++
       const text = all.subarray(from).toString()

@@ -6,8 +6,8 @@ import { Resolver } from 'node:dns/promises'
 import { type AuthenticateResult, authenticate, type DNSResolver } from 'mailauth'
 
 /**
- * The results of the checks, with the names that the standards define: `pass`, `fail`, `softfail`,
- * `neutral`, `none`, `policy`, `temperror`, `permerror`.
+ * The result of each check is one of the names that the standards define: `pass`, `fail`,
+ * `softfail`, `neutral`, `none`, `policy`, `temperror`, `permerror`.
  */
 export interface Authenticity {
   readonly spf: string

@@ -37,7 +37,9 @@ export interface MailSettings {
 }
 export interface MailListener {
   readonly port: number
-  /** Accepts no new connections, and finishes or ends open connections. */
+  /**
+   * Stops accepting connections, and waits a limited time for the open ones before it ends them.
+   */
   stop(): Promise<void>
 }
 type Needs = Pick<

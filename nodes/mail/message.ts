@@ -8,8 +8,8 @@ import type { JsonObject } from '../../protocol/common.ts'
 import type { Authenticity } from './authenticity.ts'
 
 /**
- * Limits on the parts of a message in an event. `text`, `html` and `header` are maximum lengths in
- * characters, the others maximum numbers of entries.
+ * Limits on the parts of a message in an event: maximum lengths in characters for `text`, `html`
+ * and `header`, and maximum numbers of entries for the others.
  */
 const MAX = {
   text: 100_000,

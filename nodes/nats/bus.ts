@@ -1,7 +1,7 @@
 /**
  * Core NATS messaging. Listeners of this process are called directly. NATS delivers messages
- * between processes. The connection does not echo, so this process never receives its own messages
- * again.
+ * between processes. The connection does not echo, so NATS does not send a process its own
+ * messages.
  *
  * Invariants:
  * B1. A handler never runs within the call that publishes or requests, except in `here`, which
@@ -22,7 +22,7 @@ import { createListeners, type Listener } from './listeners.ts'
 import { type RequestPart, RequestParts, splitRequest } from './parts.ts'
 import type { Nats } from './server/connect.ts'
 
-/** Header with the groups that the publisher's own process has already served. */
+/** Header with the groups of which a listener in the publisher's own process gets the message. */
 const SERVED = 'Baton-Served'
 /**
  * Header of a reply that declines a request, because no group member in the process answers it, or
@@ -63,8 +63,8 @@ export function createBus(nats: Nats, alone: () => boolean = () => false): Bus {
     }
   }
   /**
-   * Calls listeners in turn, beginning with the one at `from`, until one answers. If none does,
-   * returns undefined or a promise of undefined.
+   * Calls listeners one after the other, beginning at the index `from`, until one answers. Returns
+   * the answer or a promise of it. The answer is undefined if no listener answers.
    */
   const first = (
     all: readonly Listener[],
@@ -83,7 +83,8 @@ export function createBus(nats: Nats, alone: () => boolean = () => false): Bus {
     return undefined
   }
   /**
-   * Passes the first answer of the local listeners to `done`; undefined when none answers in time.
+   * Calls `done` with the first answer of the listeners in this process, or with undefined when
+   * none answers in time.
    */
   const askHere = (
     here: readonly Listener[],

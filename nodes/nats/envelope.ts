@@ -15,8 +15,8 @@ const MESSAGE_ID = 'Nats-Msg-Id'
 const checksum = (data: Uint8Array): string => crc32(data).toString(16)
 
 /**
- * Returns the headers of an envelope that is stored only if the last message of its subject has the
- * sequence `expected`.
+ * Returns the headers of an envelope. With these headers, the server stores the envelope only if
+ * the last message of its subject has the sequence `expected`.
  */
 export function sealed(data: Uint8Array, message_id: string, expected: number): MsgHdrs {
   const made = headers()

@@ -8,8 +8,8 @@
  *     not passed again once its batch has succeeded.
  * F2. The handler processes one batch at a time. Meanwhile, up to about `AHEAD` messages are
  *     buffered.
- * F3. Failures are retried with exponential back-off. The back-off after failed reads is jittered,
- *     so that many followers do not resume at the same moment.
+ * F3. Failures are retried with exponential backoff. After failed reads, the backoff has jitter, so
+ *     that many followers do not resume at the same moment.
  */
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import type { Stored } from '../host/ports.ts'
@@ -90,9 +90,9 @@ export function follow(
     for (let failures = 0; !stopped(); ) {
       if (waiting.length === 0) {
         await arrival.rung()
-        // The acknowledgement of an append often arrives together with the appended message. Jobs
-        // of the commit are sent to workers in this turn of the event loop and the next, before the
-        // message is handed on.
+        // The acknowledgement of an append often arrives together with the appended message. The
+        // message is passed on two turns of the event loop later, so that the jobs of the commit
+        // are sent to workers first.
         await nextTurn()
         await nextTurn()
         continue
@@ -121,8 +121,8 @@ export function follow(
         ({ state }) => state,
         () => ({ first_seq: 0, last_seq: 0 }),
       )
-      // The stream has more messages, but none has arrived since the check before last. If the
-      // buffer is not full, the handler is not the cause.
+      // The delivery has stalled if the stream has more messages, but none has arrived since the
+      // check before last. If the buffer is not full, the handler is not the cause.
       const silent = received === before && last_seq > received && first_seq <= last_seq
       if (silent && current && waiting.length < AHEAD && !stopped()) {
         nats.log.warn(

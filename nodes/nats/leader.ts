@@ -11,10 +11,11 @@ import type { StreamInfo } from '@nats-io/jetstream'
  */
 const MAX_CONTACT_AGE_MS = 2500
 /**
- * Milliseconds within which a leader must answer. A leader that resumes after an election first
- * processes the messages that the other servers sent before the election. Until it has processed
- * them, it considers these servers near and itself the leader. Its answers to requests from before
- * the election are late, and the new leader answers requests from after the election sooner.
+ * Milliseconds within which a leader must answer. An old leader that resumes after an election
+ * first processes the messages that the other servers sent before the election. Until it has
+ * processed them, it considers these servers near and itself the leader. However, it answers
+ * requests from before the election late, and requests from after the election later than the new
+ * leader does.
  */
 const MAX_REPLY_MS = 1000
 /**
@@ -33,8 +34,8 @@ export function wasLeader(cluster: StreamInfo['cluster'], took: number): boolean
 }
 
 /**
- * Milliseconds for which the last known leader prevails over a server that reports an earlier
- * election.
+ * Milliseconds since the last answer of the last known leader within which a server that reports an
+ * earlier election is not trusted.
  */
 const LEADER_TTL_MS = 2000
 /**

@@ -13,8 +13,8 @@
  *     `MAX_WRITING_BYTES`, and all reads `MAX_READING_BYTES`, which bounds the bytes between the
  *     process and the servers. These bytes never wait for a client, so a slow client delays no
  *     other transfer.
- * O3. A damaged file is never read to its end. Every read checks the size of each chunk. A complete
- *     read withholds the last chunk until the digest of the file matches.
+ * O3. No reader receives all bytes of a damaged file. Every read checks the size of each chunk. A
+ *     complete read withholds the last chunk until the digest of the file matches.
  * O4. All chunks are in buffers of one pool. Each transfer uses one buffer beyond those in flight:
  *     the chunk that a write collects, or that a client receives.
  */
@@ -47,7 +47,7 @@ const MAX_BUFFERED_BYTES = 8 * 2 ** 20
 const MAX_FAILURES = 3
 /**
  * The sequence of every `STRIDE`-th chunk is stored with the file, so that a read of a range can
- * begin near the range.
+ * begin shortly before the range.
  */
 const STRIDE = 16
 /** Milliseconds to wait for the acknowledgement of a chunk. */
@@ -223,7 +223,7 @@ export async function* readObject(
   const { pool } = shared
   const open = (sequence: number) =>
     openChunks(nats, `OBJ_${bucket}`, chunkSubject(bucket, info.nuid), sequence, pool)
-  /** Fetches the next chunks: fewer while there are many readers. */
+  /** Fetches the next chunks. Each fetch gets fewer chunks while there are many readers. */
   const fetch = async (): Promise<Chunk[]> => {
     const share = Math.min(AHEAD_BYTES, MAX_READING_BYTES / shared.readers)
     const left = Math.ceil(end / size) - index

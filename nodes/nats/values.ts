@@ -53,7 +53,10 @@ export async function readValue(
   return value
 }
 
-/** Ends a read that has missed a chunk. @throws Error unless the value was deleted or replaced. */
+/**
+ * Handles a missing chunk. Returns undefined if the value was deleted or replaced during the read.
+ * @throws Error otherwise.
+ */
 async function missing(store: ObjectStore, read: ObjectInfo): Promise<undefined> {
   const now = await store.info(read.name)
   if (now && !now.deleted && now.nuid === read.nuid) throw new Error(`${read.name} has lost a part`)

@@ -7,8 +7,8 @@ import type { Interaction } from '../../protocol/interactions/schema.ts'
 import type { Notice } from '../host/deps.ts'
 
 /**
- * The recipient of one e-mail. `target` is the id of the recipient, if the interaction targets that
- * id rather than a role.
+ * The recipient of one e-mail. `target` is the recipient's id, and is present only if the
+ * interaction targets this id rather than a role.
  */
 export interface Recipient {
   readonly email: string

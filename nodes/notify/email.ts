@@ -1,7 +1,7 @@
 /**
- * Notification by e-mail. E-mail is sent only on request. Either the delivery of an interaction
- * contains addresses, or the interaction has no delivery and its project has the setting
- * `email_notifications`. With this setting, e-mail is sent to the addresses of the targets. An
+ * Notification by e-mail. E-mail is sent only in two cases. In the first, the delivery of an
+ * interaction contains addresses. In the second, the interaction has no delivery and its project
+ * has the setting `email_notifications`. E-mail is then sent to the addresses of the targets. An
  * answer link is sent only to the address that an administrator stored for its target. Otherwise
  * the creator of an interaction could receive another person's link.
  */
@@ -41,9 +41,9 @@ const MAX_CONNECTIONS = 4
 const MAX_MESSAGES = 200
 
 /**
- * Returns the recipients of a notice: the addresses in the interaction's delivery, otherwise all
- * targets with an address. The addresses in a delivery belong to people who answer. Reviewers are
- * therefore notified at their stored addresses.
+ * Returns the recipients of a notice: the addresses in the interaction's delivery or, without a
+ * delivery, all targets with an address. The addresses in a delivery belong to people who answer,
+ * so reviewers are notified at their stored addresses.
  */
 function recipientsOf(
   { delivery }: Interaction,

@@ -46,7 +46,7 @@ export interface Metrics extends Counters, ResolverMeasure {
   standing(nodes: Readonly<Record<string, number>>, connected: boolean, fresh: boolean): void
   /** Sets the number of bytes in use, and the limit at which writes stop. */
   storage(used: number, limit: number): void
-  /** Sets whether this node refuses writes, by reason. */
+  /** Sets, for each reason, whether this node currently refuses writes for it. */
   writesStopped(reasons: Readonly<Record<string, boolean>>): void
   /** Sets whether a journal that this node verifies has entries that cannot be read. */
   journalDamaged(partition: number, damaged: boolean): void

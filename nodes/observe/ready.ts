@@ -10,9 +10,9 @@ import type { ClusterParts } from './cluster.ts'
 const CHECK_TIMEOUT_MS = 2000
 /**
  * Milliseconds for which a shard may lack an owner, or a view may be silent, before the check
- * fails. Requests wait while a shard or a view moves. All gateways notice a move at the same
- * moment. If all of them reported that they are not ready, a load balancer would have no gateway
- * left.
+ * fails. While a shard or a view moves to another node, requests wait. All gateways notice a move
+ * at the same time. If all of them then reported that they are not ready, a load balancer would
+ * have no gateway left.
  */
 const MAX_MOVE_MS = 6000
 
@@ -80,8 +80,8 @@ export function readiness({
 }
 
 /**
- * Creates a function that tolerates the absence of a previously present part for up to
- * `MAX_MOVE_MS`.
+ * Creates a function that decides whether a part is acceptable: it is present, or has been absent
+ * for less than `MAX_MOVE_MS` since it was last present.
  */
 function patience(): (what: string, present: boolean) => boolean {
   /** Time at which each part went missing, by name; undefined while the part is present. */

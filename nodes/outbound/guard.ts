@@ -27,7 +27,8 @@ export class AddressRefused extends Error {
 export type Resolve = (name: string) => Promise<readonly string[]>
 export interface Guard {
   /**
-   * Returns the addresses of a host: a name, or an address in the form of URLs, such as `[::1]`.
+   * Returns the addresses of a host. The host is a name, or an address as in a URL, such as
+   * `[::1]`.
    * @throws AddressRefused when the service is not allowed to connect to one of them, or the host
    *   has none.
    * @throws Error the error of the name lookup.
@@ -48,8 +49,8 @@ function plain(text: string): Address | undefined {
 }
 
 /**
- * Checks one entry of a list of networks. Returns the error as the end of a sentence; undefined
- * when the entry is valid.
+ * Checks one entry of a list of networks. Returns undefined if it is valid, and otherwise an error
+ * text that completes a sentence.
  */
 export const wrongNetwork = (text: string): string | undefined =>
   // Shortened IPv4 addresses are rejected, because programs interpret them differently.

@@ -5,10 +5,10 @@ const LOOPBACK = ['127.0.0.0/8', '::1/128']
 const isLoopback = (host: string): boolean => /^(localhost|127\.[\d.]+|\[?::1\]?)$/.test(host)
 
 /**
- * Returns the networks in which repository hosts may be, in addition to public addresses. If the
- * installation listens only on loopback, loopback is included. Clients that can declare a
- * repository host can then reach loopback directly anyway, and repositories on the same machine
- * need no setting.
+ * Returns the networks in which repository hosts may be, in addition to public addresses. Loopback
+ * is included if the installation listens only on loopback, because clients that can declare a
+ * repository host can then reach loopback anyway. Repositories on the same machine therefore need
+ * no setting.
  */
 export const repositoryNetworks = ({
   host,

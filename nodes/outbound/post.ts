@@ -25,7 +25,7 @@ export interface Sending {
   readonly timeout: number
   /** Maximum size of the response body in bytes. */
   readonly most: number
-  /** Truncates a longer response. By default, a longer response is a failure. */
+  /** Whether a larger response is truncated. By default, a larger response is a failure. */
   readonly cut?: true
   readonly signal: AbortSignal
 }

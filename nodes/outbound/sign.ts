@@ -1,8 +1,8 @@
 /**
  * The signature scheme of HTTP actions, webhooks and callbacks of interactions. The signed text is
  * `v1`, the delivery id, the time in Unix seconds and the raw body, joined by dots. The key is the
- * 32 bytes encoded in the receiver's secret. Receivers should reject times that are more than 300 s
- * off, so each attempt is signed again.
+ * 32 bytes encoded in the receiver's secret. Receivers should reject a time that differs from
+ * theirs by more than 300 s, so each attempt is signed separately.
  */
 import { createHmac } from 'node:crypto'
 

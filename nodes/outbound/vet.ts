@@ -5,8 +5,8 @@ import { AddressRefused, type Guard } from './guard.ts'
 const LOOKUP_TIMEOUT_MS = 3000
 
 /**
- * Creates a function that checks a URL. The function resolves with the problem as the end of a
- * sentence, or with undefined when it found no problem.
+ * Creates a function that checks a URL. The function resolves with undefined if it finds no
+ * problem, and otherwise with a description of the problem that completes a sentence.
  */
 export const createVet =
   (guard: Guard) =>

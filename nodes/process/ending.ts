@@ -1,6 +1,6 @@
 /**
- * Ends child processes when this process ends, even on a termination signal. By default, a signal
- * ends a process without running its `exit` handlers.
+ * Ends child processes when this process ends, even if a signal ends it. By default, the `exit`
+ * handlers of a process do not run when a signal ends it.
  */
 import type { ChildProcess } from 'node:child_process'
 import { constants } from 'node:os'

@@ -61,7 +61,7 @@ export async function githubToken(
         'permissions and the repositories of the app.',
     )
   if (status !== 201) return unexpected(url, status)
-  // The request does not contain the owner of the repository, so the response is checked.
+  // The request names the repository without its owner, so the owner is checked in the response.
   if (!hasOnly(body['repositories'], `${owner}/${name}`)) return noAccess(full_name)
   const expires_at = parseTimestamp(String(body['expires_at']))
   return isToken(body['token']) && expires_at !== undefined

@@ -20,7 +20,10 @@ import { gitlabToken } from './gitlab.ts'
  * time.
  */
 const MARGIN_MS = 10 * 60_000
-/** Milliseconds after which a caller should request a stored token again. */
+/**
+ * Validity, in milliseconds, that is stated for a token that is stored with the repository host.
+ * Callers request the token again after this time.
+ */
 const STORED_MS = 60 * 60_000
 /** Maximum number of stored tokens, and of concurrent requests for tokens. */
 const LIMITS = { tokens: 1000, requests: 64 } as const

@@ -23,8 +23,8 @@ interface Calling {
   readonly signal: AbortSignal
 }
 /**
- * The result of a call. `label` is the outcome in metrics. `detail` describes the failure for the
- * log only, because it may contain internal addresses.
+ * The result of a call. `label` names the outcome in metrics. `detail` describes the failure for
+ * the log only, because it may contain internal addresses.
  */
 export interface CallResult {
   readonly outcome: CalloutOutcome

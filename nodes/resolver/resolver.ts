@@ -61,9 +61,9 @@ interface Parts {
  * stored.
  */
 const MARGIN_MS = 3000
-/** First and maximum pause between two checks of another process's claim, in milliseconds. */
+/** Initial and maximum pause between two checks of another process's claim, in milliseconds. */
 const LOOK = { first: 20, last: 250 } as const
-/** Maximum number of attempts when the store fails before the call. */
+/** Maximum number of attempts to resolve a definition when the store fails before the call. */
 const MAX_ATTEMPTS = 3
 /** Maximum number of characters of the definitions in memory, as JSON. */
 const MAX_CACHED_CHARACTERS = 8 * 2 ** 20

@@ -59,7 +59,7 @@ export interface DefinitionStore {
 const keyOf = (kind: 'head' | 'value', { project, agent_id }: AgentKey): string =>
   `${kind}.${token(project)}.${token(agent_id)}`
 
-/** Creates the store over a registry that stores keys unchanged. */
+/** Creates the store over a registry that does not encode keys. */
 export function createDefinitionStore(registry: Registry): DefinitionStore {
   async function read<T>(key: string): Promise<Versioned<T> | undefined> {
     const found = await registry.get(key)

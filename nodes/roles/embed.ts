@@ -13,7 +13,10 @@ import {
 import type { Bus } from '../host/ports.ts'
 import type { EmbeddingSettings } from '../models.ts'
 
-/** Milliseconds after which a request to the executors is abandoned; more than `TIMEOUT_MS`. */
+/**
+ * Timeout in milliseconds of a request to the executors for the embeddings of rows. It exceeds
+ * `TIMEOUT_MS`.
+ */
 const REQUEST_TIMEOUT_MS = 35_000
 /** Milliseconds for which a search waits for the vector of its query. */
 const QUERY_TIMEOUT_MS = 8000

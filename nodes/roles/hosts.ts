@@ -19,7 +19,7 @@ interface Role {
 }
 
 /**
- * Returns the URL at which a process on this machine reaches its gateway. `0.0.0.0` and `[::]` are
+ * Returns a URL at which processes on this machine can reach the gateway. `0.0.0.0` and `[::]` are
  * not valid destinations, so they are replaced with the loopback address.
  */
 const reachable = (url: string): string =>

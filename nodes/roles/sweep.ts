@@ -69,7 +69,8 @@ export function startSweeping(swept: Swept): () => Promise<void> {
 
 /**
  * Calls `run` repeatedly, each time after the previous call has ended. If a call returns a
- * position, the next call follows `PAGE_EVERY_MS` later and receives the position.
+ * position, the next call follows `PAGE_EVERY_MS` later and receives the position. Otherwise, it
+ * follows `SWEEP_EVERY_MS` later.
  */
 function repeat(
   clock: Clock,

@@ -23,8 +23,9 @@ export class ThreadGone extends Error {
 export type Served = Readonly<Record<string, (input: never) => unknown>>
 export interface ThreadRpc {
   /**
-   * Calls a function of the other thread. Rejects with an error that contains the text of the error
-   * that the function threw, or with `ThreadGone`.
+   * Calls a function of the other thread. If the function throws, rejects with an error that
+   * contains the text of the thrown error. If the other thread has ended, rejects with
+   * `ThreadGone`.
    * @param transfer buffers of the input that are transferred instead of copied.
    */
   call(name: string, input?: unknown, transfer?: readonly TransferListItem[]): Promise<unknown>

@@ -28,7 +28,7 @@ export interface ThreadPorts
   blob(name: string): Promise<Uint8Array | undefined>
   later(ms: number, run: () => void): () => void
   /**
-   * Called with the error that ended the thread that checkpoints the view's write-ahead log. SQLite
+   * Called when an error has ended the thread that checkpoints the view's write-ahead log. SQLite
    * then checkpoints the log itself.
    */
   warn(error: Error): void

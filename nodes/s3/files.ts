@@ -1,6 +1,6 @@
 /**
- * Files in a bucket of an S3-compatible store. Each name is an object whose key is the prefix and
- * the name. Bytes are streamed in both directions.
+ * Files in a bucket of an S3-compatible store. Each file is an object whose key is the prefix
+ * followed by the name of the file. Bytes are streamed in both directions.
  *
  * Invariants:
  * S1. A reader gets a complete file or nothing: S3 shows an object only when its upload is complete
@@ -72,7 +72,8 @@ export function openS3(
 ): S3Files {
   const client = new S3Client({
     region,
-    // Stores other than Amazon S3 may have no host name per bucket, so the path names the bucket.
+    // Stores other than Amazon S3 may not provide a host name per bucket, so the bucket is named in
+    // the path.
     ...(endpoint !== undefined && { endpoint, forcePathStyle: true }),
     // The client adds checksums only where they are required, because some stores do not support
     // them in trailers. The service checks SHA-256 itself.

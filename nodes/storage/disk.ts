@@ -1,7 +1,7 @@
 /**
- * Measures how full the disk of the embedded NATS server is. The files are measured, because
- * nats-server counts messages before compression. The free space beyond the limit is a reserve for
- * fences, checkpoints and views, and for blocks while they are compressed.
+ * Measures how full the disk of the embedded NATS server is. The sizes of the files are measured,
+ * because nats-server reports the size of messages before compression. The free space beyond the
+ * limit is a reserve for fences, checkpoints and views, and for blocks while they are compressed.
  */
 import { existsSync, mkdirSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
 import { readdir, stat, statfs } from 'node:fs/promises'
@@ -88,7 +88,7 @@ export function createDiskGauge(
     }
     const found = await use()
     if (found.used < found.limit || now() - measured < 1000) return found
-    // A measurement older than a second is repeated before it stops any writes.
+    // Before writes are stopped, a measurement that is older than a second is repeated.
     measured = Number.NEGATIVE_INFINITY
     return use()
   }

@@ -1,6 +1,6 @@
 /**
- * Encrypts values that must not be stored as plain text. The method is AES-256-GCM (NIST
- * SP 800-38D) with a key derived from the installation's secret and a random nonce of 96 bits. The
+ * Encrypts values that must not be stored as plain text. The method is AES-256-GCM with a random
+ * nonce of 96 bits (NIST SP 800-38D). The key is derived from the installation's secret. The
  * context, such as the owner of the value, is authenticated, so a value encrypted for one owner
  * cannot be decrypted for another.
  */

@@ -30,7 +30,10 @@ export interface ArtifactSweep {
   readonly minAge: number
 }
 
-/** Whether the store belongs to this installation. A store without a record is claimed. */
+/**
+ * Whether the store belongs to this installation. If the store records no installation, it is
+ * claimed for this one.
+ */
 async function isOwned({ files, world }: ArtifactSweep): Promise<boolean> {
   const recorded = async () => {
     const bytes = await files.get(OWNER)

@@ -21,10 +21,10 @@ const STEP_MS = 10_000
 /** Minimum number of entries that a step reads. */
 const MIN_ENTRIES = 64
 /**
- * Number of attempts to read an undelivered entry before it is reported as damaged. One attempt is
- * not enough, because no entry is delivered during an election. nats-server (2.15.1)
- * delivers nothing from a truncated compressed block, but still counts its entries. A growing
- * number of entries is then skipped, until one is delivered.
+ * Number of attempts after which an entry that is not delivered is reported as damaged. One attempt
+ * is not enough, because no entry is delivered during an election. nats-server (2.15.1) delivers
+ * nothing from a truncated compressed block, but still counts its entries. Further steps then skip
+ * a growing number of entries, until one is delivered.
  */
 const MAX_SILENCE = 3
 

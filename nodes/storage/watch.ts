@@ -1,7 +1,7 @@
 /**
- * Detects early that the journal will not be able to accept entries. It watches the disk of the
- * embedded NATS server, the limit of the JetStream account, refusals by the servers, and missing
- * entries in journals.
+ * Detects early when the journal will no longer be able to accept entries. It watches the disk of
+ * the embedded NATS server, the limit of the JetStream account, refusals by the servers, and
+ * missing entries in journals.
  *
  * Invariants:
  * D1. Writes stop before the disk is full, while fences, checkpoints and views still have space.
@@ -77,11 +77,11 @@ const CHECK_EVERY_MS = 1000
 /** Milliseconds between two checks of the journals and the account. */
 const CHECK_JOURNALS_MS = 5000
 /**
- * Bytes of later disk writes per byte of an entry: its actor's snapshot, and the rows of a view in
- * SQLite's write-ahead log and then in its tables.
+ * Assumed number of bytes that each byte of a stored entry later adds to the disk writes: for its
+ * actor's snapshot, and for the rows of a view in SQLite's write-ahead log and then in its tables.
  */
 const FOLLOW_BYTES = 4
-/** Milliseconds within which the later disk writes of an entry happen (`FOLLOW_BYTES`). */
+/** Assumed milliseconds within which these later writes (`FOLLOW_BYTES`) take place. */
 const FOLLOW_MS = 5000
 /** Length in milliseconds of the intervals in which the sizes of stored entries are added up. */
 const SLICE_MS = 250
@@ -134,7 +134,9 @@ export async function watchStorage(parts: StorageParts): Promise<StorageWatch> {
     return damages.get(partition)?.reason
   }
   const slices: { readonly at: number; bytes: number }[] = []
-  /** Returns the number of bytes that stored entries will still cause to be written. */
+  /**
+   * Estimates the number of bytes that will still be written because of recently stored entries.
+   */
   const following = (): number => {
     const since = clock.elapsed() - FOLLOW_MS
     while ((slices[0]?.at ?? since) < since) slices.shift()

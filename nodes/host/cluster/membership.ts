@@ -8,10 +8,10 @@
  * M1. A node whose last renewal is almost `DEAD_WITHOUT_SUBSCRIBER_MS` old is not `fresh` and
  *     answers nothing from memory alone. A node that is judged dead although it only lost its
  *     connection therefore delays its answers, but never answers from outdated state.
- * M2. Ownership that follows from membership is an intention: two nodes may consider themselves the
- *     owner of a shard, and the journal's fence excludes the stale one. The silence of a node is
- *     measured up to the last reading of the records. A node therefore does not mistake its own
- *     suspension for the silence of others.
+ * M2. Membership decides which node should own a shard, not which node owns it: two nodes may
+ *     consider themselves the owner, and the journal's fence excludes the stale one. The silence of
+ *     a node is measured up to the last reading of the records. A node therefore does not mistake
+ *     its own suspension for the silence of others.
  * M3. A node counts as having been away if its previous renewal is older than `FRESH_MS` when it
  *     renews its record. It then checks the ownership of its shards before it is `fresh` again. Its
  *     renewals do not wait for that check. Otherwise a busy node would seem to be away because its
@@ -254,7 +254,7 @@ export class Membership {
   }
   /**
    * Records that a node has joined, or may have joined while this node could not receive messages.
-   * `alone` is then false for `LEASE_DURATION_MS`, within which this node reads its record.
+   * `alone` is then false for `LEASE_DURATION_MS`. Meanwhile, this node reads the new record.
    */
   unsure(): void {
     this.#unsure = this.#clock.elapsed()
@@ -307,7 +307,7 @@ export class Membership {
     return seen !== undefined && !seen.gone && this.#leased(seen)
   }
 
-  /** Renews this node's record. Returns the time from which the renewal counts: its start. */
+  /** Renews this node's record. Returns its start time, from which the renewal counts. */
   async #renew(): Promise<number> {
     const started = this.#clock.elapsed()
     const key = `node.${this.#self.id}`
@@ -350,8 +350,8 @@ export class Membership {
   async #look(): Promise<void> {
     const asked = this.#clock.elapsed()
     const entries = await this.#registry.list('node.')
-    // A change is dated to the time of the answer. If it were dated to the time of the request, a
-    // lease would seem to expire before its owner considers it expired.
+    // The time of a change is that of the answer. With the time of the request, a lease could
+    // expire here before its owner considers it expired.
     const now = this.#clock.elapsed()
     const lived = this.members('gateway')
     this.#looked = asked

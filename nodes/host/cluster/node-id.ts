@@ -125,8 +125,8 @@ export async function claimNodeId(claim: Claim): Promise<number> {
     }
     const revision = await registry.put(key, value, found?.revision ?? 0)
     if (revision !== undefined) return revision
-    // A put may be repeated because its answer was lost. If the first copy was stored, the repeat
-    // fails, but the record is that of this instance.
+    // A put is sent again if its answer was lost. If the first copy was stored, the second fails
+    // although the record now belongs to this instance.
     const now = await registry.get(key)
     if (now && (JSON.parse(now.value) as Holder).instance === self.instance) return now.revision
   }

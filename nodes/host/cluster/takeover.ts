@@ -3,8 +3,8 @@
  * replays everything since the checkpoint.
  *
  * Invariants:
- * T0. A shard whose fence cannot be stored, or whose journal lacks entries, serves reads only
- *     (`WriteGate`). If its state could not be read either, it serves no reads.
+ * T0. A shard whose fence cannot be stored, or whose journal lacks entries, refuses writes
+ *     (`WriteGate`). It still answers reads, unless its state could not be read.
  * T1. The fence has a higher epoch than any envelope before it. A replay applies only envelopes
  *     before the fence.
  * T2. After the replay, every actor that changed since the `state` of the checkpoint is in memory.
@@ -31,7 +31,7 @@ import type { JournalPosition, Stored } from '../ports.ts'
 import type { OwnerContext, ShardContext } from '../shard-context.ts'
 
 /**
- * Number of envelopes, or number of bytes, at which a replay batch is full. The snapshots that a
+ * A replay batch is full when it has this many envelopes, or this many bytes. The snapshots that a
  * batch needs are read concurrently.
  */
 const TOGETHER = { most: 256, bytes: 16 * 1_048_576 }
@@ -41,8 +41,8 @@ const TOGETHER = { most: 256, bytes: 16 * 1_048_576 }
  */
 const FENCES = 2
 /**
- * Milliseconds after which a replay yields to other tasks. A node that could not renew its
- * membership during the replay would be considered dead.
+ * Milliseconds after which a replay yields to other tasks, such as the renewal of the membership.
+ * Without renewals, the node would be considered dead.
  */
 const MAX_REPLAY_TURN_MS = 20
 
@@ -64,8 +64,8 @@ interface TakeoverParts {
 /**
  * Fences and replays a shard: sets its position and loads its actors. Returns the effects to
  * perform again, oldest first.
- * @param epoch the lowest epoch to write. The epoch that is written is also higher than any in the
- *   journal.
+ * @param epoch minimum epoch of the fence. The fence also gets a higher epoch than any envelope in
+ *   the journal.
  * @throws Error when another node took over the shard, or when the journal or a snapshot is
  *   unreadable.
  */
@@ -137,10 +137,10 @@ async function appendFence(
 }
 
 /**
- * Returns a `WriteStop` if entries are evidently missing, without reading the journal. Either
- * sequences are missing between the first and last entry of the journal, or the last entry of the
- * shard precedes entries that the checkpoint covers. Deleting the beginning of the journal on
- * purpose causes neither.
+ * Detects missing entries without reading the journal. Returns a `WriteStop` if sequences are
+ * missing between the first and last entry of the journal, or if the last entry of the shard
+ * precedes entries that the checkpoint covers. A deliberate deletion of the beginning of the
+ * journal causes neither.
  */
 function damage(
   { partition, name, position }: ShardContext,
@@ -227,8 +227,8 @@ async function replayFrom(
     const places: PlacedEntry[] = []
     for (const stored of some) {
       const envelope = await decode(stored.data, blobs)
-      // The envelopes before the first one that was read must be covered by the checkpoint, or have
-      // been deleted on purpose.
+      // Each envelope must follow the one that was read before it. Envelopes before the first one
+      // must be covered by the checkpoint, or have been deleted on purpose.
       const follows =
         prev === undefined
           ? envelope.prev <= checkpoint ||
@@ -306,7 +306,7 @@ async function* together(
   }
   if (some.length > 0) yield some
 }
-/** Returns the actors that have events before their first entry in the list. */
+/** Returns the listed actors that already had events before their first entry in the list. */
 function begunBefore(places: readonly PlacedEntry[]): Address[] {
   const found = new Map<string, Address | undefined>()
   for (const { entry } of places) {

@@ -44,8 +44,8 @@ export interface Covered {
  */
 interface Mark extends Omit<Covered, 'state'>, Partial<Pick<Covered, 'state'>> {
   /**
-   * 2 if there are `ended` actors. A release that supports only 1 ignores such a record, and
-   * therefore replays everything.
+   * Version of the record: 2 if there are `ended` actors, otherwise 1. A release that supports only
+   * 1 ignores such a record, and therefore replays everything.
    */
   readonly v: 1 | 2
   readonly epoch: number
@@ -72,13 +72,13 @@ export class Checkpoint implements Covered {
   #mark: Mark = { v: 1, sequence: 0, epoch: 0, parts: [] }
   #revision = 0
   /**
-   * The parts of the index that this owner stored, as JSON; undefined if a part is not stored, or
-   * if it is unknown whether it is.
+   * The parts of the index that this owner has certainly stored, as JSON. The other elements are
+   * undefined.
    */
   readonly #parts: (string | undefined)[] = []
   /**
-   * Revision of each part of the index; no entry if this owner never wrote the part; undefined if
-   * the revision is unknown.
+   * Revision of each part of the index that this owner has written; undefined if the revision is
+   * unknown.
    */
   readonly #revisions = new Map<number, number | undefined>()
 
@@ -118,9 +118,9 @@ export class Checkpoint implements Covered {
     const { partition } = this.#context
     const found = await this.#read()
     if (found?.v !== 1 && found?.v !== 2) {
-      // A record must exist, or a loss before the first checkpoint would go unnoticed. A record in
-      // another format was written by another release. Its snapshots may be unreadable as well, so
-      // everything is replayed.
+      // An empty record is stored, because a loss before the first checkpoint would otherwise go
+      // unnoticed. A record in another format was written by another release. Its snapshots may be
+      // unreadable as well, so everything is replayed.
       await this.reset()
       return undefined
     }
@@ -203,9 +203,9 @@ export class Checkpoint implements Covered {
     const parts = index.flatMap((_, part) => (this.#parts[part] === undefined ? [] : [part]))
     const own = await this.#again()
     if (!(await held())) throw new LostState('this node is no longer the recorded owner')
-    // The snapshots that an earlier owner was replacing have been checked, and the record was just
-    // stored after them. A loss of one of them would now remove the record as well, so they need
-    // not be listed.
+    // The snapshots that an earlier owner was replacing need no longer be listed: they have been
+    // checked, and the record was stored after them. A loss of one of them would now remove the
+    // record as well.
     this.#inherited = []
     for (const key of replaced) this.#replacing.delete(key)
     const ended = this.ended.names

@@ -42,9 +42,9 @@ const CHECKPOINT_INTERVAL_MS = 1000
  */
 const MAX_SNAPSHOT_AGE_MS = 3000
 /**
- * Minimum age in milliseconds at which the first snapshot of an actor is stored, unless the actor
- * has ended. It applies to kinds whose actors can end. Most runs end sooner and are stored once
- * instead of twice. In return, a takeover replays more.
+ * Milliseconds that an actor must have been in memory before its first snapshot is stored, unless
+ * the actor has ended. Applies only to kinds whose actors can end. Most runs end sooner, and are
+ * stored once instead of twice. In return, a takeover replays more.
  */
 const FIRST_SNAPSHOT_DELAY_MS = 2000
 /**
@@ -217,8 +217,8 @@ export class Checkpointer {
     for (const instance of this.#parts.cache.active())
       if (instance.dirty > 0 && !instance.saving && (all || this.#due(instance, now)))
         (this.#isBrief(instance) ? ended : due).push(instance)
-    // These ended actors were not evicted at their commit, for example because they ended before a
-    // takeover, were being saved, or were read again later.
+    // These ended actors were not evicted at their commit, for example because they had ended
+    // before a takeover, were being stored, or were read into memory again later.
     if (ended.length > 0) await this.#betweenCommits(() => this.release(ended))
     const released = this.#released.begin()
     const stored: Saved[] = []
@@ -257,10 +257,9 @@ export class Checkpointer {
   }
 
   /**
-   * Whether a changed actor has ended and is added to the index of ended actors instead of being
-   * stored as a snapshot, because it can be read from the journal with few reads. The result is
-   * false while envelopes are written in format 1, because a live node may then not support the
-   * index.
+   * Whether a changed actor needs no snapshot, because it has ended and can be read from the
+   * journal with few reads. It is then added to the index of ended actors. Always false while
+   * envelopes are written in format 1, because a live node may not support the index.
    */
   #isBrief(instance: ActorInstance): boolean {
     return (

@@ -49,7 +49,7 @@ export function entriesOf(
   }
 }
 
-/** Returns the entries of both lists. */
+/** Merges two lists of entries into one in ascending order of the hashes. */
 export function merge(a: Entries, b: Entries): Entries {
   const length = a.hashes.length + b.hashes.length
   const merged = { hashes: new Float64Array(length), cursors: new Float64Array(length) }

@@ -71,7 +71,10 @@ export class EndedIndex {
   constructor(context: ShardContext) {
     this.#context = context
   }
-  /** The names of the segments for the next record, and of keys for the next owner to delete. */
+  /**
+   * What the next record lists: the segments, and the keys that contain no segment of this index
+   * any more, which the next owner deletes.
+   */
   get names(): readonly SegmentName[] {
     const { epoch } = this.#context.position
     return [
@@ -218,8 +221,8 @@ export class EndedIndex {
 }
 
 /**
- * Returns the last segments that are merged into a new one: the segments of its size class and
- * below, if there are enough of them and the result is not too large.
+ * Returns the segments that are to be merged into a new one: the last segments of its size class or
+ * smaller, as many as fit. Returns none if there are fewer than `MERGED - 1`.
  */
 function smaller(segments: readonly Segment[], { hashes }: Entries): readonly Segment[] {
   const most = Math.min(classOf(hashes.length), classOf(FULL_SEGMENT) - 1)

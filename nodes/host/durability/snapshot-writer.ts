@@ -10,12 +10,12 @@ import type { ScheduleTask, ShardContext } from '../shard-context.ts'
 const FAILED_SNAPSHOT_RETRY_MS = 60_000
 /** Maximum number of concurrent writes of snapshots. */
 const MAX_CONCURRENT_WRITES = 512
-/** Approximate milliseconds for which the shard's loop is paused at a time to take snapshots. */
+/** Approximate duration, in milliseconds, of one pause of the shard's loop to take snapshots. */
 const SNAPSHOT_SLICE_MS = 5
 
 /**
- * The changes of an actor that a round stores: they are marked as stored immediately, and marked as
- * not stored (`taint`) if the round fails.
+ * The changes of an actor that a round stores. They are marked as stored immediately. If the round
+ * fails, `taint` marks them as not stored.
  */
 export class Saved {
   readonly instance: ActorInstance
@@ -58,8 +58,8 @@ export class SnapshotWriter {
     this.#task = task
   }
   /**
-   * Returns when an actor was last stored, in monotonic milliseconds; the time of the next attempt
-   * if its snapshot could not be taken; 0 if it was never stored.
+   * Returns the time at which an actor was last stored, in monotonic milliseconds, or 0 if it was
+   * never stored. If its snapshot could not be taken, returns the time of the next attempt.
    */
   last(instance: ActorInstance): number {
     return this.#last.get(instance) ?? 0

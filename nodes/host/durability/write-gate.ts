@@ -104,8 +104,8 @@ export class WriteGate {
     return isEffectId(command_id) ? notOwner : refusalOf(this.#stop)
   }
   /**
-   * While the gate is latched, checks periodically whether the shard can write again. The check
-   * appends a fence, or takes over the shard again when the journal is damaged.
+   * While the gate is latched, tries periodically to make the shard writable again: by another
+   * takeover if the journal is damaged, otherwise by appending a fence.
    */
   watch(): void {
     const latched = this.#latched

@@ -53,9 +53,10 @@ function announceEntry(
   const subject = subjects.live(entry.project, entry.kind, entry.id)
   const part = writer.part(i)
   const size = sizes[i] ?? 0
-  // If the writer does not provide the JSON of the entry (format 3), `size` is the length of the
-  // compact form, in which up to `MAX_REPEATS` events refer to a payload instead of containing it.
-  // The JSON may be longer, so its length is computed, unless it is certainly within the limit.
+  // In format 3, the writer does not provide the JSON of the entry, and `size` is the length of the
+  // compact form. There, up to `MAX_REPEATS` events contain a reference to a payload instead of the
+  // payload, so the JSON may be longer. Its length is computed unless even the longest possible
+  // JSON is within the limit.
   const large =
     part === undefined && size > MAX_INLINE_CHARACTERS / (MAX_REPEATS + 1)
       ? JSON.stringify(entry).length > MAX_INLINE_CHARACTERS

@@ -70,9 +70,9 @@ function eachEffect(
 }
 
 /**
- * Minimum number of effects of one event for which each effect is measured separately. With fewer
- * effects, the size of the whole event counts for each of them. If that rule applied to the
- * insertion of 1000 rows, a message would have room for only one effect.
+ * Minimum number of effects of one event for which the size of each effect is measured. With fewer
+ * effects, the size of the whole event is used for each effect. If this rule applied to the
+ * insertion of 1000 rows, a message would have room for only one of its effects.
  */
 const MIN_MEASURED = 16
 /** Assumed number of characters of an entry whose length is unknown. */
@@ -273,8 +273,8 @@ export class Effects {
   /**
    * Sends a message to a gateway or an executor. A job that certainly reached no worker is released
    * immediately. A job that may have reached its worker stays leased, because after a release it
-   * could be executed twice. After a takeover, the previous owner may have sent the job already,
-   * through a gateway that is no longer connected, so the job is not released then.
+   * could be executed twice. After a takeover, no job is released, because the previous owner may
+   * already have sent it through a gateway that is no longer connected.
    */
   #push(push: Push, from: Address, again: boolean): Promise<void> {
     const { message, spec } = push

@@ -29,7 +29,7 @@ import type { ActorRequests, ShardContext } from '../shard-context.ts'
 
 /** Maximum number of jobs in one offer. */
 const MAX_JOBS = 64
-/** Maximum number of requests that offer a group of jobs before the queue is read again. */
+/** Maximum number of times that one group of jobs is offered before the queue is read again. */
 const MAX_REQUESTS = 16
 /** Milliseconds between two offers of work that was not accepted. */
 const OFFER_INTERVAL_MS = 2000
@@ -135,7 +135,7 @@ export class Offers {
 
   /**
    * Offers jobs to the listeners in this process before the batch that queued the jobs is
-   * committed. Claims join the batch.
+   * committed. The resulting claims become part of the batch.
    */
   async ahead(batch: Batch): Promise<void> {
     const queues = new Set<ActorInstance>()
@@ -223,7 +223,7 @@ export class Offers {
   }
   /**
    * Offers the waiting jobs of a queue. Reads the queue and offers again if all jobs of a group
-   * were taken, or if another offer was requested meanwhile (`again`).
+   * were taken, or if another offer was requested in the meantime (`again`).
    * @param waiting the waiting jobs, if the queue is in memory.
    */
   async #match(matching: Matching, waiting: readonly JobHeader[] | undefined): Promise<void> {
@@ -238,8 +238,9 @@ export class Offers {
     }
   }
   /**
-   * Returns the jobs that may be offered; undefined when the queue is not in memory. A claim is
-   * decided after the command that queued the job, so reading ahead of the journal is harmless.
+   * Returns the jobs that may be offered; undefined when the queue is not in memory. The jobs may
+   * be ahead of the journal. This is harmless, because a claim is decided after the command that
+   * queued the job.
    */
   #peek(queue: Address): readonly JobHeader[] | undefined {
     const seen = this.#requests.peek(queue, 'waiting', { limit: MAX_JOBS })
@@ -272,8 +273,9 @@ export class Offers {
         1000,
       )
       if (typeof answer !== 'object') {
-        // An answer to an earlier request would have reported work of the service itself
-        // (`served`). Jobs that remain after such an answer are therefore for workers.
+        // Jobs that no gateway takes may be work of the service itself. An answer to an earlier
+        // request would have reported this (`served`), so jobs that remain after an answer are for
+        // workers.
         if (served || asked > 0 || jobs[0]?.workers_only) return false
         served = true
         continue

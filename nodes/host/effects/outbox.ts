@@ -5,9 +5,9 @@
  *
  * Invariants:
  * N1. A tell is sent again until its decision is confirmed. A tell may be answered with `not_owner`
- *     although later tells of the same message were decided. Such a tell was decided while the
- *     receiver's lease was stale, in a batch that changed nothing. The receiver may therefore drop
- *     the repeat as outdated.
+ *     although later tells of the same message were decided. Such a tell was decided in a batch
+ *     that changed nothing, while the receiver's lease was stale. It is therefore harmless if the
+ *     receiver drops the repeat as outdated.
  * N2. An outbox ends when it is empty, and is never restarted.
  */
 import type { Effect } from '../../../actors/actor.ts'
@@ -112,7 +112,7 @@ export class Outbox {
         most = MAX_TELLS
         continue
       }
-      // The message may exceed the maximum size, so fewer tells are sent together.
+      // The message may have been too large, so the next one contains fewer tells.
       if (answers === timeout) most = Math.ceil(some.length / 8)
       if (attempt === 20)
         log.warn(

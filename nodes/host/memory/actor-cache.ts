@@ -33,14 +33,15 @@ const MAX_CONCURRENT_READS = 256
 
 /**
  * Maximum time in milliseconds between the start of a read and the start of the check that no
- * stored state was lost. A later check might be answered by a different server than the read.
+ * stored state was lost. If the check were later, the read and the check might be answered by
+ * different servers.
  */
 const MAX_CHECK_DELAY_MS = 1000
 
 /**
- * How long reading a snapshot is retried, and the pause between two attempts, in milliseconds.
- * During a leader election, no server answers for several seconds. Without retries, the shard would
- * be given up with everything in memory.
+ * Maximum duration of the retries of a snapshot read, and pause between two attempts, in
+ * milliseconds. During a leader election, no server answers for several seconds. Without retries,
+ * the shard would then be given up, and everything in memory discarded.
  */
 const ACTOR_LOAD_MS = { most: 20_000, pause: 200 }
 
@@ -145,9 +146,9 @@ export class ActorCache {
     return this.loaded(address) ?? this.#come(address)
   }
   /**
-   * Returns whether the actor of a message is in memory. A new actor is created immediately,
-   * without reading the snapshots. For any other actor that is not in memory, a read is started,
-   * unless `MAX_CONCURRENT_READS` reads are in progress.
+   * Whether the actor of a message is in memory. A new actor is first created there, without
+   * reading the snapshots. For any other actor that is not in memory, this starts a read, unless
+   * `MAX_CONCURRENT_READS` reads are in progress.
    */
   ready(mailboxMessage: Exclude<MailboxMessage, { type: 'task' }>): boolean {
     const { key } = mailboxMessage
@@ -219,9 +220,9 @@ export class ActorCache {
     }
   }
   /**
-   * Whether a command's claim that its actor is new (`born`) can be trusted. A message can be up to
-   * `MAX_MESSAGE_DELAY_MS` late. Meanwhile, a repeat of the command may have created the actor, and
-   * this or an earlier owner may have evicted the actor.
+   * Whether a command's claim that its actor is new (`born`) can be trusted. The command can be up
+   * to `MAX_MESSAGE_DELAY_MS` late. In the meantime, a copy of the command may have created the
+   * actor, and this or an earlier owner may have evicted it.
    */
   believes(address: Address): boolean {
     return (
@@ -272,8 +273,8 @@ export class ActorCache {
         if (older && (!this.#wanted() || clock.elapsed() >= until))
           throw new Error('the snapshot read is older than the stored snapshot')
         if (older) await new Promise<void>((again) => clock.later(ACTOR_LOAD_MS.pause, again))
-        // A read that is too old is repeated only once, because on a slow system every read would
-        // be too old.
+        // If the check started too long after the read, the read is repeated, but only once: on a
+        // slow system, every check would start too late.
         else if (attempt > 0 || this.#lookedAt - at < MAX_CHECK_DELAY_MS)
           return this.#add(this.#made(address, read, past))
       }

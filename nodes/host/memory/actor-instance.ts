@@ -7,15 +7,15 @@ import { type AnyActor, evolve } from '../../../actors/actor.ts'
 import { type Address, lastCursor, type PlacedEntry } from '../../../protocol/entry.ts'
 
 /**
- * Maximum number of commands without an idempotency key that are still remembered after a search
- * (`LOOK_EVERY`).
+ * Maximum number of remembered commands without an idempotency key. A search (`LOOK_EVERY`) forgets
+ * the oldest ones beyond this number.
  */
 const MAX_UNKEYED = 256
 /** Milliseconds for which commands with a client's idempotency key are remembered. */
 const KEYED_MS = 24 * 3_600_000
 /**
- * Maximum number of commands that are still remembered after a search. Beyond it, the oldest
- * commands with a key are forgotten before `KEYED_MS` has passed.
+ * Maximum number of remembered commands. Beyond this number, a search forgets the oldest commands
+ * with a key even before `KEYED_MS` has passed.
  */
 const MAX_REMEMBERED = 10_000
 /**
@@ -199,7 +199,8 @@ export function replay(instance: ActorInstance, { cursor, entry }: PlacedEntry):
   return true
 }
 /**
- * Applies the stored entries after a snapshot, or all of them, to an actor that is being loaded.
+ * Applies stored entries to an actor that is being loaded: those after its snapshot, or all of them
+ * if it has none.
  * @param now Unix milliseconds at which the full duration of leases begins.
  * @throws LostSnapshot when entries are missing.
  */

@@ -23,7 +23,7 @@ export const MAX_INLINE_CHARACTERS = 256 * 1024
 /** The newest format that this release reads and writes. */
 export const NEWEST_FORMAT = 3
 export type EnvelopeFormat = 1 | 2 | typeof NEWEST_FORMAT
-/** The newest format in which an envelope contains the JSON of its entries. */
+/** The newest format whose envelopes contain the plain JSON of each entry, which is announced. */
 const ANNOUNCED_FORMAT = 2
 
 /** First byte of an envelope of format 2. */
@@ -76,8 +76,8 @@ class PlainWriter implements EnvelopeWriter {
 }
 const encodeEntry = (entry: Entry): string => JSON.stringify(entry)
 /**
- * Returns the format of new envelopes: the newest one that `allRead` accepts; format 1 is always
- * accepted.
+ * Returns the format of new envelopes: the newest one that the parameters permit and `allRead`
+ * accepts. Format 1 is always permitted.
  * @param limit the newest format that may be written.
  * @param announced whether entries may be announced to other processes. An announcement contains
  *   the JSON of an entry, which a writer of format 3 does not provide.

@@ -2,8 +2,8 @@
  * The JSON of envelope format 3, in which repeated data is written once.
  *
  * Invariants:
- * C1. `restore` returns entries that are equal to the written entries, except for the order of the
- *     members of events. Entries share origins, principals and payloads in memory.
+ * C1. `restore` returns entries equal to those that were written, except that the members of events
+ *     may be in another order. The entries share origins, principals and payloads in memory.
  * C2. Data that views do not read follows the only line feed of the text, so that views need not
  *     parse it.
  * C3. A released form never changes, because journals contain it.
@@ -22,8 +22,8 @@ import type { JobHeader } from '../../../protocol/jobs/rows.ts'
 const COMPACT = 3
 
 /**
- * Maximum number of events that refer to one payload. It limits how much longer the plain JSON of
- * an entry can be than its JSON in this form.
+ * Maximum number of events that contain a reference to the same payload. This bounds how much
+ * longer the plain JSON of an entry can be than its JSON in this form.
  */
 export const MAX_REPEATS = 3
 
@@ -133,8 +133,8 @@ export class CompactWriter {
     return known >= 0 ? known : this.#projects.push(id) - 1
   }
   /**
-   * Adds an origin, unless it is that of the previous entry: the entries of one command share one
-   * object. Returns its index.
+   * Returns the index of an origin. Adds it first, unless it is the origin of the previous entry:
+   * the entries of one command share one object.
    */
   #origin(origin: Origin): number {
     if (origin !== this.#lastOrigin) {

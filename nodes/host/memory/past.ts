@@ -35,8 +35,8 @@ export class ActorHistory {
    * Returns the entries of an actor after its event at the cursor `since`, or all entries if
    * `since` is 0, oldest first. Returns none if one of the entries was deleted on purpose together
    * with the beginning of the journal.
-   * @param cursors possible cursors of the actor's last event, highest first. The first at which
-   *   the actor has an event is used.
+   * @param cursors possible cursors of the actor's last event, highest first. The first of them at
+   *   which the actor really has an event is used.
    * @throws Error when the journal does not answer, or an envelope is missing.
    */
   async of(address: Address, cursors: readonly number[], since: number): Promise<PlacedEntry[]> {

@@ -74,7 +74,7 @@ const MAX_OPEN_FILES = 16_384
  * as `MAX_OPEN_FILES`.
  */
 const MAX_USER_PROCESSES = 32_768
-/** The engine keeps one log file of the output, and replaces it at this size. */
+/** Log settings: the engine keeps the output in one file, and replaces the file at this size. */
 const OUTPUT = { 'max-size': '5m', 'max-file': '1' } as const
 
 /**

@@ -35,7 +35,7 @@ async function readOutput(
   { tail, max_bytes }: Bounds,
 ): Promise<Log> {
   const kept = createTail(tail, max_bytes)
-  // One line more than requested shows whether the log is longer.
+  // One line more than needed is requested, to find out whether the log is longer.
   const query = { [stream]: 'true', tail: String(tail + 1) }
   const decode = createOutputDecoder(kept.add)
   await engine.stream('GET', `/containers/${container}/logs`, decode, { query, accepts: [404] })

@@ -4,8 +4,8 @@
  * Invariants:
  * W1. The end of a worker is reported at most once, and only while the worker is followed. The
  *     caller calls `forget` before it removes the container of a worker.
- * W2. No end is missed. After an interruption the engine repeats the events since then, and a
- *     comparison with the list of running containers finds the remaining ends.
+ * W2. No end is missed. After an interruption, the engine also sends the events since the last one
+ *     received, and a comparison with the list of running containers finds the remaining ends.
  */
 import { backoffMs } from '../../../gateway/timing.ts'
 import type { Clock } from '../../host/ports.ts'
@@ -13,9 +13,7 @@ import type { WorkerExit } from '../provider.ts'
 import { label } from './container.ts'
 import { type Engine, filters, read } from './engine.ts'
 
-/**
- * First and maximum back-off in milliseconds before the connection to the engine is opened again.
- */
+/** Initial and maximum backoff before the connection to the engine is reopened, in milliseconds. */
 const RETRY = { first: 500, last: 10_000 } as const
 /** Maximum length in characters of an incomplete line of events. A longer line is truncated. */
 const MAX_LINE_LENGTH = 1024 * 1024
@@ -34,7 +32,7 @@ export interface Watch {
   follow(worker: FollowedWorker): void
   forget(environment_id: string): void
   /**
-   * Reports the followed workers that are no longer running.
+   * Reports the end of each followed worker that is no longer running.
    * @param running ids of the running containers.
    * @throws ProviderFault when the engine does not respond.
    */
@@ -81,8 +79,9 @@ export function watchWorkers(
     })
   }
   /**
-   * Waits until the engine reports the end, because the event may precede the change of the state.
-   * If the wait fails, `compare` detects the end.
+   * Reports the end of a worker when the engine answers a request that waits for it. An event alone
+   * may precede the change of the container's state. If the request fails, `compare` detects the
+   * end.
    */
   async function awaitEnd(worker: FollowedWorker): Promise<void> {
     const options = { accepts: [404], signal: stopped.signal }

@@ -51,9 +51,12 @@ export interface ClientOptions {
 const TIMEOUT_MS = 30_000
 /** Number of consecutive failed requests after which a call fails. */
 const MAX_FAILURES = 6
-/** First and longest pause in milliseconds between failed requests. */
+/** Initial and maximum backoff after a failed request, in milliseconds. */
 const RETRY_MS = { first: 500, last: 10_000 } as const
-/** Milliseconds before a request is repeated after a 202 response: default and limits. */
+/**
+ * Default, minimum and maximum pause before a request is repeated after a 202 response, in
+ * milliseconds.
+ */
 const PAUSE_MS = { default: 2000, min: 100, max: 30_000 } as const
 /** Maximum total in milliseconds of the pauses after 202 responses in one call. */
 const MAX_PAUSES_MS = 30 * 60_000

@@ -156,8 +156,8 @@ export function createHttpProvider(
       const { environment_id, operation, project } = task
       const of = { installation, environment_id, operation }
       const key = (what: string) => `${environment_id}/${what}/${operation}`
-      // The idempotency key contains a hash of the variables, because they contain the credential,
-      // and a host that claims the operation again creates a new credential.
+      // A host that claims the operation again creates a new credential, which is one of the
+      // variables. The idempotency key therefore contains a hash of the variables.
       const version = createHash('sha256').update(JSON.stringify(launch.variables)).digest('hex')
       // The service ends an earlier worker, whose end is expected and not reported.
       followed.delete(environment_id)
@@ -180,7 +180,7 @@ export function createHttpProvider(
     async destroy(environment_id) {
       followed.delete(environment_id)
       // The request has no idempotency key: an environment can be created again with the same id,
-      // and its removal must not count as a repeat.
+      // and the service must not mistake its removal for a repeat of the earlier one.
       const body = { installation, environment_id }
       await client.call('destroy', { body, answer: Done, missing: true })
     },

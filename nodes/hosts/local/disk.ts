@@ -15,7 +15,7 @@ export const MEASURE_MS = { least: 5000, most: 60_000 } as const
 /** Maximum duration of one measurement in milliseconds. */
 const MEASURE_TIMEOUT_MS = 120_000
 
-/** Runs a program. Returns the number with which its output begins, or undefined without one. */
+/** Runs a program. Returns the number at the beginning of its output, if there is one. */
 const firstNumber = (program: string, args: readonly string[]): Promise<number | undefined> =>
   new Promise((done) => {
     const child = spawn(program, args, {

@@ -57,8 +57,8 @@ const listen = ({ port, path }) =>
 /** The flag of file descriptors that child processes do not inherit. */
 const CLOSE_ON_EXEC = 0o2000000
 /**
- * Closes the descriptors that the host itself had inherited, such as the pipe of a process manager,
- * because Node.js passes them on to its child processes.
+ * Closes descriptors that this process has only because the host itself had inherited them, for
+ * example from a process manager. Node.js passes such descriptors on to child processes.
  */
 function closeInherited() {
   for (const fd of readdirSync('/proc/self/fd').map(Number))
@@ -84,9 +84,9 @@ function start() {
     process.on(signal, () => child.kill(signal))
   control.on('data', () => child.kill('SIGTERM'))
   control.on('error', () => {})
-  // The worker gets SIGHUP, after which it reports nothing. After SIGTERM, it would return its
-  // running jobs to their queues, and a command that may be executed only once could begin a second
-  // time.
+  // The worker gets SIGHUP, after which it reports nothing, instead of SIGTERM. After SIGTERM, it
+  // would return its running jobs to their queues, and a command that may be executed only once
+  // could be started a second time.
   control.on('close', () => {
     child.kill('SIGHUP')
     setTimeout(() => {

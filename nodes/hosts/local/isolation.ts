@@ -47,9 +47,10 @@ export const memoryFiles = ({ memory_bytes, disk_bytes }: ResourceLimits): numbe
 /** Maximum number of open files of one process. */
 const MAX_OPEN_FILES = 16_384
 /**
- * Candidates for the user ids of environments: above the ranges of users, of user namespaces and of
- * systemd, or within the 65,536 ids of a container. Each environment gets a random id, because
- * another installation on the same machine may use the same range.
+ * Ranges from which user ids of environments can be taken. The first is above the ids of users, of
+ * user namespaces and of systemd. The second is within the 65,536 ids of a container. Each
+ * environment gets a random id, because another installation on the same machine may use the same
+ * range.
  */
 const UID_RANGES: readonly UidRange[] = [
   { first: 1_900_000_000, count: 200_000_000 },
@@ -99,8 +100,8 @@ const NAMES = {
 } as const
 type ProcessLimit = keyof typeof NAMES
 /**
- * Returns the prefix of a command that limits each process separately. Control groups limit all
- * processes together. Without control groups, these limits are the only ones.
+ * Returns the prefix of a command that limits each process separately. Without control groups,
+ * which limit all processes together, these limits are the only ones.
  */
 export function limitCommand(
   { tools, kind, uids }: Isolation,
@@ -109,8 +110,8 @@ export function limitCommand(
 ): readonly string[] {
   if (!tools.prlimit) return []
   const has = (name: 'memory' | 'pids') => groups?.controllers.includes(name) ?? false
-  // The kernel counts all processes of a user, so the limit requires a user, or a user namespace,
-  // that no other processes use.
+  // This limit applies to all processes of a user together. It is therefore set only if no other
+  // processes share the user or the user namespace.
   const countsProcesses = uids !== undefined || (kind === 'sandbox' && !has('pids'))
   const all: Readonly<Partial<Record<ProcessLimit, number | false>>> = {
     core: 0,

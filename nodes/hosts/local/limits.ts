@@ -104,7 +104,8 @@ export function settingsOf(
           ]
         : [
             { file: 'memory.limit_in_bytes', value: String(memory_bytes) },
-            // Limits memory and swap together. Absent when the kernel does not count swap.
+            // This file limits memory and swap together. It is absent if the kernel does not count
+            // swap.
             { file: 'memory.memsw.limit_in_bytes', value: String(memory_bytes), optional: true },
           ]
     case 'cpu':
@@ -121,9 +122,9 @@ export function settingsOf(
 const set = (path: string, value: string): Promise<void> => writeFile(path, value, { flag: 'r+' })
 
 /**
- * Enables the controllers of version 2 for groups below `folder`. The kernel refuses this while the
- * group itself contains processes, so its processes are then moved to a group below it. Resolves
- * with false when the controllers cannot be enabled.
+ * Enables the controllers of version 2 for groups below `folder`. If the kernel refuses this
+ * because the group itself contains processes, they are moved to a group below it. Resolves with
+ * false when the controllers cannot be enabled.
  */
 async function delegate(folder: string): Promise<boolean> {
   const offered = (await read(join(folder, 'cgroup.controllers'))).trim().split(/\s+/)

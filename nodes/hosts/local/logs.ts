@@ -81,7 +81,8 @@ function fromCharacter(bytes: Buffer): Buffer {
 }
 
 /**
- * Returns the end of a log: at most `tail` lines and `max_bytes` bytes. Only these bytes are read.
+ * Returns the end of a log: at most `tail` lines and `max_bytes` bytes. No more than `max_bytes`
+ * bytes are read.
  * @param path real path of the log, without symbolic links.
  */
 export async function tailOf(

@@ -16,9 +16,9 @@ export interface ProcessId {
  * A selection of processes: those with a text in their environment variables, and those of a user.
  */
 export interface Belonging {
-  /** The text in the environment variables by which processes are selected. */
+  /** Processes with this text in their environment variables are selected. */
   readonly marker: string
-  /** Id of a user all of whose processes are selected. */
+  /** Id of a user. If present, all processes of this user are selected, too. */
   readonly uid?: number
 }
 /** Name of the environment variable with the marker. */
@@ -74,8 +74,8 @@ export function kill(pid: number, signal: NodeJS.Signals = 'SIGKILL'): void {
   }
 }
 /**
- * Kills all processes of a user with one call. `kill -1` misses no child that is being created,
- * unlike a list of processes that grows while it is read.
+ * Kills all processes of a user with one call. Unlike signals to the processes of a list, `kill -1`
+ * does not miss children that are created in the meantime.
  */
 const killUser = (uid: number): Promise<void> =>
   new Promise((done) => {

@@ -92,7 +92,7 @@ function pass(
 
 /**
  * Creates the server of `gateway.sock`. It is a reverse proxy, because the gateway may require TLS
- * and its own host name.
+ * and requests to its own host name.
  */
 function gatewayServer(gateway: URL): Server {
   const secure = gateway.protocol === 'https:'

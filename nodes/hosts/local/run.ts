@@ -45,8 +45,8 @@ export interface Running {
   /** Resolves when the worker has ended, its resources are released, and `finish` has run. */
   readonly finished: Promise<void>
   /**
-   * Allows the end of the worker to be reported. Called once, after the attempt to record the
-   * start.
+   * Permits reporting the end of the worker. Called once, after the start was recorded or recording
+   * it failed.
    */
   watch(): void
   /** Asks the worker to shut down gracefully. */
@@ -65,8 +65,8 @@ function variablesOf({ place, control, launch }: RunParts, command: readonly str
   const workspace = sandboxed ? SANDBOX.workspace : join(folder, 'workspace')
   const gateway = new URL(launch.gateway_url)
   const proxy = `http://127.0.0.1:${SANDBOX.proxy_port}`
-  // Loopback addresses bypass the proxy, so that programs in the sandbox can reach each other. The
-  // exception is an address on which a repository host listens.
+  // Loopback addresses bypass the proxy, so that programs in the sandbox can reach each other. An
+  // address at which a repository host listens does not bypass it.
   const direct = ['localhost', '127.0.0.1', '::1'].filter(
     (name) => !launch.allowed_hosts.some((host) => host.startsWith(`${name}:`)),
   )

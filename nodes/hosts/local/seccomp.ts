@@ -9,7 +9,10 @@
  *     flags. C libraries then use `clone`.
  */
 
-/** Numbers of refused calls, by name, and of calls that are refused only for some arguments. */
+/**
+ * Numbers of system calls: those that are refused, by name, and those that are refused only for
+ * some arguments.
+ */
 interface Table {
   /** Architecture of `struct seccomp_data` (`AUDIT_ARCH_…`). */
   readonly architecture: number
@@ -17,7 +20,7 @@ interface Table {
   readonly clone: number
   readonly clone3: number
   readonly ioctl: number
-  /** Lowest number of the calls that belong to another architecture (x32). */
+  /** Calls with this number or a higher one belong to another architecture (x32). */
   readonly foreign?: number
 }
 /** Calls that have the same number on all architectures. */
@@ -136,7 +139,7 @@ const NEW_NAMESPACES = 0x7e020000
 const TERMINAL_INPUT = [0x5412, 0x541c] as const
 /** Offsets in `struct seccomp_data`. The architectures are little-endian. */
 const at = { number: 0, architecture: 4, argument: (index: number) => 16 + 8 * index } as const
-/** Instructions of classic BPF: `ld [k]`, `jeq k`, `jge k`, `jset k`, `ret k`. */
+/** Opcodes of classic BPF: `ld [k]`, `jeq k`, `jge k`, `jset k`, `ret k`. */
 const op = { load: 0x20, equal: 0x15, atLeast: 0x35, anyBit: 0x45, end: 0x06 } as const
 const result = {
   allow: 0x7fff0000,
@@ -158,7 +161,10 @@ function instructionsOf(table: Table): readonly Instruction[] {
     [code, 0, 1, operand],
     [op.end, 0, 0, value],
   ]
-  /** Returns instructions that apply `checks` to one call only. The checks may load other words. */
+  /**
+   * Returns instructions that apply `checks` to one system call, and allow it if no check ends the
+   * program. The checks may load other words of `struct seccomp_data`.
+   */
   const forCall = (number: number, checks: readonly Instruction[]): Instruction[] => [
     [op.equal, 0, checks.length + 1, number],
     ...checks,

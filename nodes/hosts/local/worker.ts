@@ -34,7 +34,7 @@ interface Ended {
 }
 /** Milliseconds within which a worker process must start. */
 const START_TIMEOUT_MS = 30_000
-/** Milliseconds to wait for the rest of the output, which an unkillable process may keep open. */
+/** Milliseconds to wait for the end of the output. An unkillable process may keep it open. */
 const DRAIN_TIMEOUT_MS = 5000
 /** Milliseconds to wait for the messages of a process that has ended. */
 const LAST_WORDS_MS = 2000
@@ -54,7 +54,10 @@ async function copy(stream: Readable, log: LogFile, see: (chunk: Buffer) => void
   }
 }
 
-/** Waits for the message of `inside.mjs`. Resolves with the reason if the worker did not start. */
+/**
+ * Waits until `inside.mjs` reports whether the worker has started. Resolves with undefined, or with
+ * the reason why it has not.
+ */
 function started(
   child: ChildProcess,
   control: Duplex,
@@ -91,8 +94,8 @@ function started(
 
 /**
  * Starts a worker. Resolves when its process is running.
- * @throws ProviderFault when the worker does not start. Its process group has then ended. The
- *   caller finds other remaining processes by their marker.
+ * @throws ProviderFault when the worker does not start. Its process group has then been killed.
+ *   Other processes may remain, which the caller finds by their marker.
  */
 export async function startProcess(parts: WorkerCommand): Promise<WorkerProcess> {
   const [program = '', ...args] = parts.command

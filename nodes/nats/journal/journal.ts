@@ -65,8 +65,8 @@ export function createJournal(
   const succession = createSuccession(() => performance.now())
   /**
    * Returns the outcome of an append that was rejected with a conflict. The server compares
-   * sequences before it looks for duplicates, so the repeat of an append that was stored also
-   * reports a conflict.
+   * sequences before it looks for duplicates. A repeat of an append that was stored is therefore
+   * also rejected with a conflict.
    */
   const outcomeOfConflict = async (
     partition: number,

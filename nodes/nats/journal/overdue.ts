@@ -1,6 +1,6 @@
 /**
- * Watches many time limits with one timer. Except at `end`, a limit never expires early, and it
- * expires at most about `CHECK_EVERY_MS` late.
+ * Watches many time limits with one timer. A limit expires at most about `CHECK_EVERY_MS` late, and
+ * never early, except when `end` is called.
  */
 
 import { TransientMap } from '../../../protocol/rules/transient-map.ts'
@@ -12,7 +12,7 @@ const CHECK_EVERY_MS = 50
 export interface Limited {
   /** When the limit expires, in milliseconds on the clock of `performance.now()`. */
   readonly until: number
-  /** Key of the item in `Overdue`, which sets it. */
+  /** Key of the item in `Overdue`. Set by `add`. */
   number?: number
   /** Called once, when the limit expires or at `end`, unless the item was deleted first. */
   over(): void

@@ -10,8 +10,8 @@ import type { RequestMux } from '../request-mux.ts'
 export const EXPECTED = 'Nats-Expected-Last-Subject-Sequence'
 
 /**
- * Returns the headers of a value that is stored only if its key has this revision. 0 means that the
- * key must not exist.
+ * Returns headers with which a value is stored only if its key has this revision. With 0, the value
+ * is stored only if the key does not exist.
  */
 export const onlyAfter = (revision: number): MsgHdrs => {
   const made = headers()

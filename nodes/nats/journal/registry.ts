@@ -76,8 +76,8 @@ export function createRegistry(
       }),
     list: (prefix) =>
       restoring(async () => {
-        // Keys seldom change, so the values of the keys that the last list found are read while the
-        // server lists the current keys.
+        // Keys seldom change. The values of the keys that the last `list` found are therefore read
+        // while the server lists the current keys.
         const expected = new Map((last.get(prefix) ?? []).map((key) => [key, read(key)] as const))
         for (const reading of expected.values()) reading.catch(() => {})
         const { state } = await nats.manager.streams.info(stream, {

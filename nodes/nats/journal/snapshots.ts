@@ -90,8 +90,8 @@ export function createSnapshots(nats: Nats): Snapshots {
             ((await newest(nats, stream, subject, REQUEST_TIMEOUT_MS))?.sequence ?? 0) !== revision
           )
             return undefined
-          // The error is thrown instead of reported as a conflict. After a conflict, the caller
-          // would read the key and repeat the same write immediately.
+          // No conflict is reported, because the caller would then read the key and repeat the same
+          // write immediately.
           stepDown(stream, subject)
           throw error
         }

@@ -54,10 +54,10 @@ function createLogStore(nats: Nats, bus: Pick<Bus, 'publish' | 'subscribe'>): Lo
     return first ? first.pending + 1 : 0
   }
   /**
-   * Returns a sequence such that `MAX_BATCHES / 2` to `MAX_BATCHES` messages of the subject are
-   * stored between it (inclusive) and `end` (exclusive); 1 if there are fewer messages. The
-   * distance grows until there are enough messages, and is then narrowed, because a stream cannot
-   * be read backwards.
+   * Finds the start of a read that ends before `end`, because a stream cannot be read backwards.
+   * From the returned sequence (inclusive) to `end` (exclusive), the subject has `MAX_BATCHES / 2`
+   * to `MAX_BATCHES` messages. Returns 1 if it has fewer. The search moves away from `end` until
+   * there are enough messages, and then narrows the range.
    */
   const startBefore = async (subject: string, end: number, after: number): Promise<number> => {
     const countTo = async (seq: number) => (await countFrom(subject, seq)) - after

@@ -21,7 +21,7 @@ export interface LogRetention {
   readonly bytes: number
   readonly batches: number
 }
-/** Smallest value in bytes to which halving may reduce the limit on the total size. */
+/** The limit on the total size is never halved to less than this number of bytes. */
 const MIN_BYTES = 16 * 1_048_576
 
 /**

@@ -62,10 +62,10 @@ export function authenticatorOf(credentials: Credentials): Authenticator {
 }
 
 /**
- * Returns the TLS options. If there are any, even empty ones, the client library sends credentials
- * only to a server that offers TLS. This also applies to reconnections. Returns undefined when no
- * TLS file is set and no address begins with `tls://`: the connection then uses TLS if the server
- * offers or requires it. Without `ca`, the CAs of the system are trusted.
+ * Returns the TLS options. With options, even empty ones, the client library sends credentials only
+ * to a server that offers TLS, also when it reconnects. Returns undefined when no TLS file is set
+ * and no address begins with `tls://`. The connection then uses TLS if the server offers or
+ * requires it. Without `ca`, the CAs of the system are trusted.
  */
 export const tlsOf = ({ servers, tls }: Access): TlsOptions | undefined =>
   tls || servers.some((server) => server.startsWith('tls://'))

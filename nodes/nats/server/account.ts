@@ -15,8 +15,8 @@ interface Answer extends Tier {
 
 /**
  * Returns how much the account stores on disk, and its limit, in bytes. For an account with tiers,
- * returns those of the fullest tier. Returns undefined when the account has no limit. NATS counts
- * messages before compression.
+ * returns the values of the fullest tier. Returns undefined when the account has no limit. NATS
+ * counts messages before compression.
  * @throws Error when JetStream does not answer.
  */
 export async function accountUse(

@@ -86,7 +86,8 @@ export const WRITE_TIMEOUT_MS = 4000
 /**
  * Milliseconds between pings, and the maximum number of unanswered pings. The client disconnects
  * from a stalled server after 3 s, before the other servers can elect a new leader (4 s at the
- * earliest). It therefore does not stay connected to a server that resumes unaware of the election.
+ * earliest). It therefore does not stay connected to a server that resumes without knowing of the
+ * election.
  */
 const PINGS = { pingInterval: 1000, maxPingOut: 2 } as const
 
@@ -255,7 +256,7 @@ export async function connectNats(options: ConnectOptions): Promise<Nats> {
 
 /**
  * Whether JetStream answers in the domain. Any error except "no responders" counts as an answer.
- * The next request reports it.
+ * The next request then reports this error.
  */
 async function isDomainKnown({ ask }: RequestMux, { api }: Namespace): Promise<boolean> {
   for (const started = performance.now(); ; await sleep(100)) {

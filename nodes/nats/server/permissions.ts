@@ -25,8 +25,8 @@ export const accountRoles = [
 export type AccountRole = (typeof accountRoles)[number]
 
 /**
- * Subjects with wildcards. A subject followed by a space and a name applies to the queue group of
- * that name.
+ * Subjects, which may contain wildcards. A subject followed by a space and a name permits only
+ * subscriptions in the queue group of that name.
  */
 export interface Permissions {
   readonly publish: readonly string[]

@@ -65,8 +65,8 @@ const journalConfig = (space: Namespace, partition: number, replicas: number): C
 /**
  * Returns the configuration of a KV bucket with one value per key. Reads go to the leader
  * (`allow_direct: false`).
- * @param first first revision. A bucket in memory is empty after a restart and must not reuse a
- *   revision.
+ * @param first the first revision that the bucket assigns. It is set for a bucket in memory, which
+ *   is empty after a restart and must not reuse a revision.
  */
 const bucketConfig = (
   bucket: string,
@@ -93,10 +93,10 @@ const bucketConfig = (
 })
 
 /**
- * Returns the configuration of a snapshot bucket. Snapshots are a cache: a crash loses the newest
- * messages of their stream, checkpoints included, so they need not be on disk before they are
- * acknowledged. Only an unreplicated stream supports this mode (measured on a busy disk: 12,900
- * writes/s, against 500 with fsync).
+ * Returns the configuration of a snapshot bucket. Snapshots are a cache: if a crash loses the
+ * newest messages of their stream, including checkpoints, a replay restores the state. Messages of
+ * an unreplicated stream are therefore acknowledged before they are on disk (measured on a busy
+ * disk: 12,900 writes/s, against 500 with fsync). Replicated streams do not support this mode.
  */
 const stateConfig = (space: Namespace, partition: number, replicas: number): Configured => ({
   ...bucketConfig(space.bucket(names.state(partition)), StorageType.File, replicas),
@@ -271,7 +271,8 @@ async function settleLayout(nats: Nats, wanted: Layout): Promise<void> {
 
 /**
  * Checks that an existing installation has all its journals. A missing journal is never recreated:
- * nats-server omits a stream that it cannot read, and an empty journal would replace it.
+ * nats-server also omits a stream that it cannot read, and an empty journal would then replace this
+ * stream.
  * @throws StartFault when a journal is missing.
  */
 async function requireJournals(nats: Nats, partitions: number): Promise<void> {

@@ -22,8 +22,8 @@ export interface ServerOptions {
   /** Port for clients; 0 selects any free port. */
   readonly port: number
   /**
-   * When the server syncs to disk: `always`, or the longest time that acknowledged data may stay
-   * unsynced, such as `2m`.
+   * How often the server syncs its data to disk: `always`, or at an interval such as `2m`.
+   * Acknowledged data may stay unsynced for up to this time.
    */
   readonly sync: string
   readonly host?: string
@@ -94,7 +94,10 @@ const text = (value: string): string => JSON.stringify(value)
 
 const ROUTE_USER = 'baton'
 
-/** Returns the server's configuration: the project's `nats.conf` with its variables filled in. */
+/**
+ * Returns the configuration of the server: the `nats.conf` of this program with its variables
+ * filled in.
+ */
 function configuration(
   options: ServerOptions,
   { public_key, route_password }: Identity,

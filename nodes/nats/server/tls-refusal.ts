@@ -41,7 +41,7 @@ function alertOf(server: string, { tls = {} }: Access): Promise<Error | undefine
     const plain = connectTcp(Number(port) || DEFAULT_PORT, host)
     sockets.push(plain)
     plain.once('error', () => settle())
-    // The first line from a server, before the handshake, states whether it offers or requires TLS.
+    // Before the handshake, a server sends a line that states whether it offers or requires TLS.
     plain.once('data', (line) => {
       if (!/"tls_(required|available)":true/.test(line.toString('latin1'))) return settle()
       try {

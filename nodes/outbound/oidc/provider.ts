@@ -109,15 +109,15 @@ export function createSignInProvider(
 }
 
 /**
- * Returns the authentication method that the client uses at the token endpoint. A secret is sent in
- * the body if the provider lists that method, otherwise with Basic authentication.
+ * Returns the method by which the client authenticates at the token endpoint. A secret is sent in
+ * the body if the provider lists `client_secret_post`, and otherwise by Basic authentication.
  */
 function authenticationOf(
   { token_endpoint_auth_methods_supported: supported }: client.ServerMetadata,
   secret: string | undefined,
 ): client.ClientAuth {
   if (secret === undefined) return client.None()
-  // Without metadata, a provider supports `client_secret_basic` (OpenID Connect Discovery 1.0).
+  // A provider that lists no methods supports `client_secret_basic` (OpenID Connect Discovery 1.0).
   return supported?.includes('client_secret_post')
     ? client.ClientSecretPost(secret)
     : client.ClientSecretBasic(secret)
