@@ -1,7 +1,7 @@
 /**
- * Additions: fields of a record beyond the published record. Published clients decode some records
- * strictly and fail on an unknown field. The answer therefore contains an addition only when the
- * parameter `include` lists it.
+ * Additions: fields of a record that the published contract does not contain. Some records are
+ * decoded strictly by published clients, which fail on an unknown field. The answer therefore
+ * contains an addition only if the parameter `include` lists it.
  */
 import { type TSchema, Type } from 'typebox'
 import { Closed, valuesOf } from './common.ts'

@@ -125,7 +125,7 @@ export const consoleEnd = ({
 }: Pick<KeptConsoleSession, 'seen_at' | 'idle' | 'expires_at'>): number =>
   Math.min(seen_at + idle, expires_at)
 
-/** Data that the gateway adds to commands about sessions: the principals of the caller. */
+/** The ids of the caller's principals, which the gateway adds to commands about sessions. */
 export interface ConsoleOwner {
   readonly principals: readonly string[]
 }

@@ -61,8 +61,8 @@ export interface ManifestOf {
 }
 
 /**
- * Whether a tool is usable even if a loaded skill does not allow it. Only the actions of the
- * agent's memory are exempt.
+ * Whether a tool is exempt from the restrictions of a loaded skill. Only the actions on the agent's
+ * memory are exempt.
  */
 export const isExempt = (name: string, brand: string): boolean =>
   name.startsWith(`${brand}.memory.`)

@@ -40,8 +40,8 @@ const assignmentsOf = (
     return assigned ? [{ row: assigned.row, body: { [assigned.body]: wanted[name] } }] : []
   })
 /**
- * Returns the current members of a record. A request to a row that replaces the record contains
- * them, so that unchanged fields keep their values.
+ * Returns the current values of the record members that correspond to input fields. A request to a
+ * row that replaces the whole record contains them, so that unchanged fields keep their values.
  */
 const replaced = (facts: TypeFacts, known: KnownResource): Record<string, unknown> =>
   Object.fromEntries(
