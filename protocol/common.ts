@@ -152,7 +152,7 @@ export const paging = {
   ),
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, default: 20 })),
 }
-/** Query parameters of lists that are returned whole unless the caller sets a limit. */
+/** Query parameters of lists that are returned completely unless the caller sets a limit. */
 export const cutting = {
   limit: Type.Optional(
     Type.Integer({

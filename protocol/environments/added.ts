@@ -1,6 +1,6 @@
 /** Finds the new part of a growing text, for readers that receive only the end of the text. */
 
-/** Maximum number of characters at the end of the previous text that `addedTo` uses. */
+/** Maximum length, in characters, of the end of the previous text for which `addedTo` searches. */
 export const MAX_CONTEXT_CHARACTERS = 2000
 
 /**

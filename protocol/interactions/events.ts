@@ -58,7 +58,7 @@ type Changed<T> = Event & Change & { readonly type: T; readonly id: string }
 export type InteractionEvent =
   /**
    * `step`: the step of the run that opened the interaction. `session`: the session whose turn
-   * opened it. Both are in the shard of the interaction.
+   * opened it. The run or session is in the same shard as the interaction.
    */
   | (Event &
       UrlParts & {
