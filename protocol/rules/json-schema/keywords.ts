@@ -155,7 +155,9 @@ const objects: Keywords = {
   },
 }
 
-/** Whether all items from an index onward fit one schema. */
+/**
+ * Whether all items from the index `from` onward fit one schema. Marks these items as evaluated.
+ */
 function eachItem({ value, evaluated, inner }: Check, given: unknown, from: number): boolean {
   if (!Array.isArray(value)) return true
   let fits = true
@@ -165,7 +167,10 @@ function eachItem({ value, evaluated, inner }: Check, given: unknown, from: numb
   }
   return fits
 }
-/** Whether the first items each fit the schema at the same index. */
+/**
+ * Whether each item fits the schema at the same index. Items beyond the last schema are ignored.
+ * Marks the other items as evaluated.
+ */
 function eachInTurn({ value, evaluated, inner }: Check, given: readonly unknown[]): boolean {
   if (!Array.isArray(value)) return true
   let fits = true
