@@ -21,8 +21,8 @@ interface Addition {
 export type Additions<N extends string = string> = Readonly<Record<N, Addition>>
 
 /**
- * Returns the two parts of a row with additions: its field `additions`, and the schema of the query
- * parameter `include`.
+ * Returns the two parts that a row with additions needs: its field `additions`, and the schema of
+ * the query parameter `include`.
  */
 export const additions = <const N extends string>(table: Additions<N>) => ({
   additions: table,
@@ -35,7 +35,7 @@ export const additions = <const N extends string>(table: Additions<N>) => ({
   ),
 })
 
-/** Returns the parts of a row whose only query parameter is `include`. */
+/** Returns the fields `query` and `additions` of a row whose only query parameter is `include`. */
 export const onlyIncluding = <T extends Additions, I extends TSchema>({
   additions: table,
   include,

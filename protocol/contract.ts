@@ -133,9 +133,9 @@ export interface Shape {
    */
   readonly leavesChannels?: 'always' | 'when_disabled'
   /**
-   * The scope of an idempotency key; by default, the caller, method and path. `run`: the key
-   * identifies a run of the project while the run exists. `actor`: the actor stores the key and
-   * recognizes repeats.
+   * The scope in which an idempotency key is unique: by default, the caller, the method and the
+   * path. `run`: the key identifies a run of the project while the run exists. `actor`: the actor
+   * stores the key and recognizes repeats.
    */
   readonly keyScope?: 'run' | 'actor'
   /**

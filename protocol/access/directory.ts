@@ -66,8 +66,8 @@ export interface ProjectDirectory {
   readonly actions?: Readonly<Record<string, ActionSketch>>
 }
 /**
- * The number of lost leases at which a job with a repeatable action fails, unless the job allows
- * more. Not used when the step itself sets the number of attempts.
+ * The number of lost leases after which a job with a repeatable action fails, unless the job itself
+ * allows more. Not used when the step sets the number of attempts.
  */
 export const REPEATABLE_LOSSES = 3
 /**

@@ -1,6 +1,6 @@
 /**
- * Before anything is written, detects changes that the owner of a resource would refuse: changes to
- * immutable fields, and names that are taken.
+ * Checks that are made before anything is written. They detect changes that the owner of a resource
+ * would refuse: changes to immutable fields, and names that are taken.
  */
 import { type Refusal, refuse } from '../errors.ts'
 import { type KnownResource, presentValue } from './compare.ts'

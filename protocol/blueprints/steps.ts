@@ -13,8 +13,8 @@ export interface Step {
   readonly body: Readonly<Record<string, unknown>>
 }
 /**
- * Returns the request body of a row, without the fields that are stored in the binding or changed
- * by a separate row.
+ * Returns the body of a request that sets the given fields. It omits fields that are stored in the
+ * binding or set by a separate row.
  */
 const bodyOf = (
   facts: TypeFacts,

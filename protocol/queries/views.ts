@@ -62,7 +62,8 @@ interface InternalQueries extends TableQueries, SemanticQueries, StreamQueries {
   /** The id of the project of an agent; absent if this partition has no such agent. */
   agent_home: { input: { agent_id: string }; reply: { project?: string } }
   /**
-   * The run id that begins with `stem` (see `stemOf`), if the project has such a run.
+   * The id of the run whose id begins with `stem` (see `stemOf`); absent if the project has no such
+   * run.
    */
   run_of_key: { input: { stem: string }; reply: { id?: string } }
   /**
