@@ -14,7 +14,7 @@ const MASK = '***'
 export const MASKED =
   `Query values are encrypted and returned as ${MASK}; ` +
   `${MASK} in a request keeps the stored value of the same address`
-/** Maximum number of query parameters of an address. */
+/** Maximum number of query parameters of a URL. */
 const MAX_PARAMETERS = 32
 
 /**

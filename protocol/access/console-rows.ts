@@ -141,11 +141,10 @@ export type ConsoleCommands = {
   /**
    * Opens a session with one grant (`grant`), with a grant for the organization key of a sign-in
    * link (`link`), or for an account (`account`). `joins` is the hash of the cookie of the caller's
-   * previous session. While that session exists, a new grant is added to it and its cookie changes,
-   * instead of another session being opened. A session for an account, however, replaces the
-   * previous session. Refused with `unauthorized` for an unknown account, for a key that is no
-   * longer valid, and for a link that has expired or was used; refused with `conflict` when too
-   * many sessions exist.
+   * previous session. While that session exists, a new grant is added to it, its cookie changes,
+   * and no other session is opened. With `account`, a new session replaces it instead. Refused with
+   * `unauthorized` for an unknown account, for a key that is no longer valid, and for a link that
+   * has expired or was used; refused with `conflict` when too many sessions exist.
    */
   'console_session.open': {
     readonly input: Pick<KeptConsoleSession, 'hash' | 'idle' | 'address' | 'client'> & {

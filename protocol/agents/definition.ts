@@ -88,8 +88,8 @@ export interface EffectiveDefinition {
   /** The effective settings. `max_bytes` is 0 if the turn does not include the memory. */
   readonly memory_context: Required<MemoryContext>
   /**
-   * `threshold_tokens` is the effective threshold, whether the policy states it by name or in
-   * tokens.
+   * `threshold_tokens` is the effective threshold in tokens, even if the policy specifies the
+   * threshold by name.
    */
   readonly compaction: {
     readonly strategy: 'auto' | 'manual' | 'disabled'

@@ -45,8 +45,8 @@ export const ToolManifest = Type.Object({
 export type ToolManifest = Static<typeof ToolManifest>
 
 /**
- * The input of `manifestOf`. `skill_name`: compute the manifest for a turn that has loaded this
- * skill. `allowed_tools`: include only tools that match one of these names and patterns; an empty
+ * The input of `manifestOf`. `skill_name`: name of the skill that the turn has loaded, if any.
+ * `allowed_tools`: only tools that match one of these names and patterns are included; an empty
  * list includes all tools.
  */
 export interface ManifestOf {

@@ -66,7 +66,7 @@ export function presentValue(known: KnownResource, field: string): unknown {
 const secretName = (field: string): string => `${field}!`
 
 /**
- * Returns the binding without the hashes of those secret values that `input` replaces, which is the
+ * Returns the binding without the hashes of the secret values that `input` replaces. `input` is the
  * input of a command outside of the blueprint. Records contain only masked values, so a value
  * without a hash cannot be compared, and the next apply sets it again.
  */

@@ -46,8 +46,8 @@ export interface PlannedChange extends Omit<Change, 'fields' | 'drift'> {
   /** The binding after the change, without the id of the resource. */
   readonly binding?: Omit<StoredBinding, 'resource_id'>
   /**
-   * Values of reference fields that refer to resources to be created, by field. They contain
-   * symbolic references.
+   * The values, by field, of the reference fields that refer to resources to be created. These
+   * values contain symbolic references.
    */
   readonly symbolic?: Readonly<Record<string, unknown>>
   /** The path in the request to which the change belongs. */

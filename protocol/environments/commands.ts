@@ -164,7 +164,7 @@ export type EnvironmentCommands = {
   }
   /**
    * Reports that the process of the worker has ended. Sent by a host. `idle`: the worker exited
-   * because it had no work for its keep-warm time.
+   * because it had no work during its keep-warm time.
    */
   'environment.exited': {
     input: {

@@ -190,7 +190,7 @@ export type QueueEvent =
       readonly type: 'job.completed' | 'job.failed' | 'job.cancelled'
       readonly lease_token?: string
       readonly invocation?: InvocationFacts
-      /** The environment that is notified of the end. */
+      /** Id of the environment that is notified of the end of the job. */
       readonly environment_id?: string
     })
   | {

@@ -380,7 +380,8 @@ export interface HandleOwner {
 export interface Saving {
   readonly organization: string
   /**
-   * Workflows to which steps refer, by the name in the steps; absent when the request has no steps.
+   * The definitions of the workflows to which the steps refer, by the name in the steps; absent if
+   * the request contains no steps.
    */
   readonly definitions?: Readonly<Record<string, Definition>>
   /** The expiry of each reservation in Unix milliseconds, by handle. */

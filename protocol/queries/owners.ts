@@ -1,7 +1,7 @@
 /**
  * Owner queries: the queries that the owner of an actor answers from the committed state of the
  * actor, by kind and name. An answer may come from another process as JSON, which cannot represent
- * undefined. If an optional reply is absent, the answer is therefore null or undefined.
+ * undefined. An absent optional reply is therefore either null or undefined.
  */
 
 import type {

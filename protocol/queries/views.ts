@@ -107,8 +107,9 @@ interface InternalQueries extends TableQueries, SemanticQueries, StreamQueries {
     reply: { known: boolean; closed: boolean; restricted: boolean; channel?: string } | Refusal
   }
   /**
-   * The immutable facts about a message. `thread`: the ids of the agents in the message's thread:
-   * the agent that started the thread, if any, and all agents that were woken by messages in it.
+   * The immutable facts about a message. `thread`: the ids of the agents in the message's thread.
+   * These are the agent that started the thread, if any, and all agents that were woken by messages
+   * in it.
    */
   channel_facts: {
     input: { id: string; message_id: string }

@@ -1,8 +1,8 @@
 /**
  * The keywords of JSON Schema, one function each. A keyword function reports errors and returns
  * whether the value fits. It returns true when the keyword does not apply to the type of the value.
- * Most functions also ignore a malformed keyword. Each function charges work that depends on the
- * size of the schema or of the value to the budget.
+ * Most functions also ignore a malformed keyword. Each function charges the budget for work that
+ * depends on the size of the schema or of the value.
  */
 
 import { equal, isObject, spend } from '../expressions/values.ts'
