@@ -1,7 +1,7 @@
 /**
- * Additions: fields of a record beyond the published record. Published clients decode some records
- * strictly and fail on an unknown field. The answer therefore contains an addition only when the
- * parameter `include` lists it.
+ * Additions: fields of a record that the published contract does not contain. Some records are
+ * decoded strictly by published clients, which fail on an unknown field. The answer therefore
+ * contains an addition only if the parameter `include` lists it.
  */
 import { type TSchema, Type } from 'typebox'
 import { Closed, valuesOf } from './common.ts'
@@ -21,8 +21,8 @@ interface Addition {
 export type Additions<N extends string = string> = Readonly<Record<N, Addition>>
 
 /**
- * Returns the two parts of a row with additions: its field `additions`, and the schema of the query
- * parameter `include`.
+ * Returns the two parts that a row with additions needs: its field `additions`, and the schema of
+ * the query parameter `include`.
  */
 export const additions = <const N extends string>(table: Additions<N>) => ({
   additions: table,
@@ -35,7 +35,7 @@ export const additions = <const N extends string>(table: Additions<N>) => ({
   ),
 })
 
-/** Returns the parts of a row whose only query parameter is `include`. */
+/** Returns the fields `query` and `additions` of a row whose only query parameter is `include`. */
 export const onlyIncluding = <T extends Additions, I extends TSchema>({
   additions: table,
   include,

@@ -152,7 +152,7 @@ export const paging = {
   ),
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, default: 20 })),
 }
-/** Query parameters of lists that are returned whole unless the caller sets a limit. */
+/** Query parameters of lists that are returned completely unless the caller sets a limit. */
 export const cutting = {
   limit: Type.Optional(
     Type.Integer({
@@ -170,8 +170,8 @@ export const pageOf = <T extends TSchema>(item: T) =>
     next_cursor: Type.Optional(Type.String()),
   })
 /**
- * Returns the schema of a page of runs. The operator configures under which of the names `items`
- * and `data` the array is returned. The default is both. Lists that are filtered by `loop_id` or
+ * Returns the schema of a page of runs. The operator configures whether the array is returned as
+ * `items`, as `data` or, by default, as both. Lists that are filtered by `loop_id` or
  * `source_event_id` have only `items`, because only clients that read `items` use these filters.
  */
 export const runPageOf = <T extends TSchema>(item: T) =>

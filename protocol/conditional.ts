@@ -18,19 +18,24 @@ import { canonicalJson } from './rules/canonical-json.ts'
 const namesIn = (schema: unknown): readonly string[] =>
   Object.keys((schema as { readonly properties?: object } | undefined)?.properties ?? {})
 const isRecord = ({ shape }: Row): boolean => namesIn(shape.reply).includes('updated_at')
-/** Whether a command has its own condition, the expected version of the record. */
+/**
+ * Whether a command already has a condition of its own: its body may contain the expected version
+ * of the record.
+ */
 const hasVersion = ({ shape }: Row): boolean =>
   namesIn(shape.reply).includes('version') &&
   namesIn(shape.body).some((name) => name === 'version' || name === 'expected_version')
 
 /** The fields that determine the tag of a record, by the names of the rows that reply with it. */
 interface Conditional {
-  /** The fields by command. */
+  /** The fields by the name of the command. */
   readonly commands: Readonly<Record<string, readonly string[]>>
   /** The fields by the name of the command or query. */
   readonly rows: Readonly<Record<string, readonly string[]>>
 }
-/** Returns the conditional rows of a table. */
+/**
+ * Returns, for each conditional row of a table, the fields that determine the tag of its record.
+ */
 function conditionalRows(table: Table): Conditional {
   const rows = Object.entries(table)
   const reads = new Map(

@@ -38,7 +38,7 @@ export interface Shape {
   /** The permission that the caller needs; `authenticated`: any valid credential. */
   readonly permission: Permission | 'authenticated'
   readonly body?: TSchema
-  /** The body may be omitted, which means `{}`. */
+  /** The body may be omitted. A missing body is equivalent to `{}`. */
   readonly bodyOptional?: true
   /**
    * A pure function that returns the faults that a schema cannot detect in the body, each with the
@@ -82,9 +82,9 @@ export interface Shape {
    */
   readonly each?: { readonly over: string; readonly command: string; readonly prefix: Prefix }
   /**
-   * No actor handles this row. The gateway relays each operation in the body to one of these rows,
-   * with the permission and the checks of that row, or performs the command of one of these rows
-   * for each record that matches a filter.
+   * The rows to which the gateway relays this row, which has no actor of its own. Either each
+   * operation in the body is relayed to one of these rows, whose permission and checks apply, or
+   * the command of one of these rows is performed for each record that matches a filter.
    */
   readonly relays?: readonly string[]
   /** An additional success status, for replies without a body. */
@@ -102,7 +102,7 @@ export interface Shape {
    * under the `compat` tag.
    */
   readonly alias?: string
-  /** The row whose handler or query also answers this row. */
+  /** The row whose handler or query also answers requests to this row. */
   readonly as?: string
   /**
    * Queries: the component that answers the query. `gateway`: the directories in the gateway.
@@ -128,14 +128,14 @@ export interface Shape {
   /** The command can grant permissions. Callers may grant only permissions that they hold. */
   readonly grantsPermissions?: true
   /**
-   * The principal that the path parameter `id` identifies leaves its channels: always, or when the
-   * command disables the principal.
+   * When the principal that the path parameter `id` identifies leaves its channels: after every
+   * execution of the command, or only after one that disables the principal.
    */
   readonly leavesChannels?: 'always' | 'when_disabled'
   /**
-   * The scope of an idempotency key; by default, the caller, method and path. `run`: the key
-   * identifies a run of the project while the run exists. `actor`: the actor stores the key and
-   * recognizes repeats.
+   * The scope in which an idempotency key is unique: by default, the caller, the method and the
+   * path. `run`: the key identifies a run of the project while the run exists. `actor`: the actor
+   * stores the key and recognizes repeats.
    */
   readonly keyScope?: 'run' | 'actor'
   /**
@@ -176,7 +176,7 @@ type To =
       readonly kind: Kind
       readonly slot: string
       readonly prefix: Prefix
-      /** The path parameter may also be a name, by which the gateway looks up the id. */
+      /** The path parameter may be a name instead of an id. The gateway then looks up the id. */
       readonly named?: true
     }
   | { readonly kind: Kind; readonly derive: string; readonly prefix: Prefix }
@@ -243,5 +243,8 @@ export function routeOf(row: Pick<Row, 'route'>): {
   const [method = '', path = ''] = row.route.split(' ')
   return { method, path, slots: [...path.matchAll(/:(\w+)/g)].map((match) => match[1] ?? '') }
 }
-/** Returns a path without the names of its parameters, so that paths of the same form are equal. */
+/**
+ * Returns a path without the names of its parameters. Paths that differ only in these names yield
+ * the same text.
+ */
 export const pathShape = (path: string): string => path.replaceAll(/:\w+/g, ':')

@@ -28,7 +28,8 @@ const facts = {
   memory: {},
   table: { prefix: 'tbl' },
   table_name: { prefix: 'tbn' },
-  // The prefix is under `agent_session` in `ids.ts`, where `session` is the session of a worker.
+  // The id prefix of agent sessions is defined in `ids.ts` as `agent_session`, because `session` is
+  // the prefix of worker sessions there.
   session: { followed: true },
   delivery: { prefix: 'whd', followed: true },
   plan: {},
@@ -66,7 +67,7 @@ export const kindPrefixes = Object.fromEntries(
   }),
 ) as { readonly [K in KindsWith<{ readonly prefix: string }>]: Facts[K]['prefix'] }
 
-/** Maximum number of events in one envelope. A cursor is unique only within this limit. */
+/** Maximum number of events in one envelope. Cursors are unique only if no envelope exceeds it. */
 export const EVENTS_PER_ENVELOPE = 1000
 
 /**
@@ -144,8 +145,8 @@ export interface Command extends Address {
 /**
  * The result of one command on one actor. `prev` is the cursor of the previous event of this actor,
  * or 0 if the actor has no previous event. When the previous event is in the same envelope, whose
- * sequence is not known before the append, `prev` is −1 − the index of that event; `placeEntries`
- * converts this value to a cursor.
+ * sequence is not known before the append, `prev` is −1 − i, where i is the index of that event;
+ * `placeEntries` converts this value to a cursor.
  */
 export interface Entry extends Address {
   readonly command: { readonly id: string; readonly name: string; readonly fingerprint?: string }
@@ -198,7 +199,7 @@ export function placeEntries(
 }
 /**
  * Returns an entry with its position. `index` is the index of its first event in the envelope with
- * this sequence. A `prev` within the envelope becomes a cursor.
+ * this sequence. A `prev` that refers to an event in the same envelope is converted to a cursor.
  */
 const placedAt = (sequence: number, index: number, entry: Entry): PlacedEntry => ({
   cursor: cursorOf(sequence, index),

@@ -9,7 +9,7 @@ interface ErrorFacts {
    * has no `message`.
    */
   readonly message: string
-  /** Whether the same request can succeed later, without a change. */
+  /** Whether the same request, unchanged, can succeed later. */
   readonly retryable?: true
 }
 
@@ -94,7 +94,7 @@ export const errors = {
     status: 409,
     message: 'The definition resolver of the organization does not know the agent.',
   },
-  // Not `retryable`: the configuration already determines what a turn does when the resolver is
+  // Not `retryable`: the configuration already determines how a turn continues when the resolver is
   // unavailable, so the job is not repeated.
   definition_resolver_unavailable: {
     status: 503,

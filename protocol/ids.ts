@@ -98,8 +98,8 @@ export function slotOf(id: string): number | undefined {
 }
 
 /**
- * Returns an id without its slot. Ids that are derived from the same text have the same stem, in
- * every slot.
+ * Returns an id without its slot. Ids that are derived from the same text and differ only in their
+ * slots have the same stem.
  */
 export const stemOf = (id: string): string => id.slice(0, -2)
 

@@ -71,9 +71,9 @@ export type QueueCommands = ArtifactQueueCommands &
     wake: { input: unknown; reply: undefined }
   }
 /**
- * The assignment of a job to a worker session or an executor. `losses`: raises `max_losses` of the
- * job to this number, because the work is safe to repeat; ignored for `strict` jobs. `served`: the
- * service itself performs the work.
+ * The assignment of a job to a worker session or an executor. `losses`: `max_losses` of the job is
+ * raised to this number, because the work can be repeated safely; ignored for `strict` jobs.
+ * `served`: the service itself performs the work.
  */
 export interface Take {
   readonly job_id: string
@@ -87,7 +87,7 @@ export interface JobReport {
   readonly lease_token: string
   readonly status: 'completed' | 'failed' | 'cancelled'
   readonly result?: JsonObject
-  /** The application context from an HTTP action, for the session whose turn called the action. */
+  /** The application context that an HTTP action returned for the session whose turn called it. */
   readonly context?: readonly AppContext[]
   readonly error_type?: string
   readonly error_message?: string
@@ -120,13 +120,13 @@ export interface ChildStart {
   readonly actor?: ActorOf
   /** Id of the principal that started the parent. */
   readonly initiated_by?: string
-  /** The `source` in the `meta` of the parent. */
+  /** `source` from the `meta` of the parent. */
   readonly source?: JsonObject
 }
 
 /**
- * Internal commands of a run. The queue of the same shard sends `job.*` in the commit in which the
- * job changes.
+ * Internal commands of a run. The commands `job.*` are sent by the queue of the same shard, in the
+ * commit that changes the job.
  */
 export type RunCommands = ArtifactRunCommands & {
   'job.settled': {
@@ -184,7 +184,7 @@ export type RunCommands = ArtifactRunCommands & {
   'child.start': { input: ChildStart; reply: undefined }
   /** Cancels this run. Sent by the parent run when the parent no longer needs this run. */
   'child.cancel': { input: { reason: string }; reply: undefined }
-  /** Reports that a child run has ended. Sent by the child run. */
+  /** Reports to the parent run that a child run has ended. Sent by the child run. */
   'child.settled': {
     input: {
       run_id: string
@@ -207,7 +207,10 @@ export type RunCommands = ArtifactRunCommands & {
   wake: { input: unknown; reply: undefined }
   /** Creates the run. Sent by its loop. */
   'run.open': { input: RunOpening; reply: undefined }
-  /** Starts or continues a waiting run. Sent by its loop. `later`: in a separate commit. */
+  /**
+   * Starts or continues a waiting run. Sent by its loop. `later`: the run starts or continues in a
+   * separate commit.
+   */
   'run.begin': { input: { later?: true }; reply: undefined }
   /** Reports the reason why the run must wait. Sent by its loop. */
   'run.hold': { input: { queue_reason: QueueReason }; reply: undefined }
@@ -218,14 +221,17 @@ export type RunCommands = ArtifactRunCommands & {
    */
   'run.halt': { input: { used: number; limit: number }; reply: undefined }
   /**
-   * Ends the run, whose failure the loop has recorded. Sent by the loop. `paused`: this failure
-   * reached the threshold that pauses the loop.
+   * Ends a failed run after its loop has recorded the failure. Sent by the loop. `paused`: the
+   * failure reached the threshold at which the loop is paused.
    */
   'run.end': {
     input: { paused?: { consecutive_failures: number; threshold: number } }
     reply: undefined
   }
-  /** Reports the run that a loop started for a step, or why it started none. Sent by that loop. */
+  /**
+   * Reports which run a loop started for a step of this run, or why it started none. Sent by that
+   * loop.
+   */
   'child.answered': {
     input: {
       wait_id: string
@@ -284,8 +290,8 @@ export interface InteractionOpened {
   readonly expires_at?: string
 }
 /**
- * The outcome of an interaction. `signal_name` is the signal that delivers the outcome to a run in
- * which no step waits for the interaction itself.
+ * The outcome of an interaction. If no step of the run waits for the interaction itself, the run
+ * receives the outcome as the signal `signal_name`.
  */
 export interface InteractionSettled {
   readonly interaction_id: string
@@ -313,8 +319,8 @@ export type InteractionCommands = {
     reply: undefined
   }
   /**
-   * Cancels the interaction, because some targets or reviewers do not exist (`unknown`). Sent by
-   * the node that looked them up. Ignored after the interaction has ended.
+   * Cancels the interaction because some of its targets or reviewers do not exist (`unknown`). Sent
+   * by the node that looked up the targets and reviewers. Ignored after the interaction has ended.
    */
   'interaction.invalidate': { input: { unknown: readonly string[] }; reply: undefined }
   /**

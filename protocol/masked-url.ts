@@ -14,10 +14,13 @@ const MASK = '***'
 export const MASKED =
   `Query values are encrypted and returned as ${MASK}; ` +
   `${MASK} in a request keeps the stored value of the same address`
-/** Maximum number of query parameters of an address. */
+/** Maximum number of query parameters of a URL. */
 const MAX_PARAMETERS = 32
 
-/** The stored value of one query parameter, encrypted. Equal digests mean equal values. */
+/**
+ * The encrypted value of one query parameter, as stored. Two values are equal if their digests are
+ * equal.
+ */
 export interface SealedPart {
   readonly sealed: string
   readonly digest: string
@@ -37,8 +40,8 @@ export interface KeptUrl {
 }
 
 /**
- * The field that a gateway adds to a command whose body has a URL. When absent, a gateway of an
- * older release sent the command, with the URL in plain text.
+ * The field that a gateway adds to a command whose body has a URL. If the field is absent, the
+ * command was sent by a gateway of an older release, with the URL in plain text.
  */
 export interface SentUrl {
   readonly url_parts?: SentParts
@@ -89,7 +92,7 @@ const replaced = (url: string, change: (value: string, name: string) => string):
 export const maskUrl = (url: string): string => replaced(url, () => MASK)
 
 /**
- * Returns the record with its URL masked, as clients receive it. The URL may not be masked yet,
+ * Returns the record as clients receive it: with its URL masked. The stored URL may be unmasked,
  * because earlier releases stored it in plain text.
  */
 export function withMaskedUrl<F extends string, T extends { readonly [_ in F]?: string }>(
@@ -123,8 +126,9 @@ export const queryFault = (url: string): string | undefined =>
     : undefined
 
 /**
- * Returns the URL to store after a caller has sent a URL. New values remain as the gateway sealed
- * them. A mask is replaced by the stored value of the parameter with the same name.
+ * Returns the URL to store when a caller has sent a new URL. New values are stored as the gateway
+ * sealed them. If the caller sent a mask instead of a value, the stored value of the parameter with
+ * the same name is used.
  * @param sent undefined when a gateway of an older release sent the URL in plain text.
  * @param before the URL that is stored now.
  * @returns the URL with its values, or a fault when a mask has no stored value for this address.
@@ -138,8 +142,8 @@ export function keepUrl(
   if (!sent.includes(null)) return { url, parts: sent as readonly SealedPart[] }
   if (!before || split(before.url).address !== split(url).address)
     return { fault: `has a masked query parameter (${MASK}); send its value for a new address` }
-  // An earlier release stored the URL with unsealed values. They are kept only if the caller sent a
-  // mask for every one of them.
+  // If an earlier release stored the URL with unsealed values, they are kept only if the caller
+  // sent a mask for each of them.
   if (!before.parts && sent.every((part) => part === null) && maskUrl(before.url) === url)
     return before
   const known = new Map(namesOf(before.url).map((name, index) => [name, before.parts?.[index]]))
@@ -152,8 +156,8 @@ export function keepUrl(
   return { url, parts }
 }
 /**
- * Returns the names of the parameters that have a value. Each name is preceded by its occurrence
- * number, so that repeated names are distinct.
+ * Returns the names of the parameters that have a value. Repeated names are distinguished by a
+ * number: each name is preceded by the number of its occurrence.
  */
 function namesOf(url: string): string[] {
   const times = new Map<string, number>()
@@ -189,7 +193,7 @@ export function openUrl(
   let next = 0
   let whole = true
   const opened = replaced(url, (value) => {
-    // An earlier release stored this value unsealed.
+    // This value is not sealed, because an earlier release stored it.
     if (!parts && value !== MASK) return value
     const part = parts?.[next++]
     const text = part && open(part.sealed)

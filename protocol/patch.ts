@@ -45,9 +45,8 @@ export function amend<T extends object>(record: T, change: Patch<T> | undefined)
   return removed ? without(fields, values) : record
 }
 /**
- * Returns a new record with these fields and the changes. The result equals that of `patch`. It is
- * computed faster if the patch begins with the same fields, because the patch is then copied as a
- * whole.
+ * Returns the record that `patch` would return for a record with these fields. It is computed
+ * faster if the patch begins with the same fields, because the patch is then copied as a whole.
  */
 export function begin<T extends object>(fields: Partial<T>, change: Patch<T> | undefined): T {
   if (!change) return { ...fields } as T

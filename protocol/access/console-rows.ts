@@ -125,7 +125,7 @@ export const consoleEnd = ({
 }: Pick<KeptConsoleSession, 'seen_at' | 'idle' | 'expires_at'>): number =>
   Math.min(seen_at + idle, expires_at)
 
-/** Data that the gateway adds to commands about sessions: the principals of the caller. */
+/** The ids of the caller's principals, which the gateway adds to commands about sessions. */
 export interface ConsoleOwner {
   readonly principals: readonly string[]
 }
@@ -141,11 +141,10 @@ export type ConsoleCommands = {
   /**
    * Opens a session with one grant (`grant`), with a grant for the organization key of a sign-in
    * link (`link`), or for an account (`account`). `joins` is the hash of the cookie of the caller's
-   * previous session. If the previous session still exists, a grant is added to it, its cookie
-   * changes, and no other session is opened. A session for an account replaces the previous
-   * session. Refused with `unauthorized` for an unknown account, for a key that is no longer valid,
-   * and for a link that has expired or was used; refused with `conflict` when too many sessions
-   * exist.
+   * previous session. While that session exists, a new grant is added to it, its cookie changes,
+   * and no other session is opened. With `account`, a new session replaces it instead. Refused with
+   * `unauthorized` for an unknown account, for a key that is no longer valid, and for a link that
+   * has expired or was used; refused with `conflict` when too many sessions exist.
    */
   'console_session.open': {
     readonly input: Pick<KeptConsoleSession, 'hash' | 'idle' | 'address' | 'client'> & {

@@ -11,7 +11,7 @@ import { Closed, pageOf, paging, Timestamp } from '../common.ts'
 import { command, query } from '../contract.ts'
 import type { Credential, Event, Principal } from '../entry.ts'
 
-/** A sign-in request and its status, as shown to the person who answers it. */
+/** A sign-in request and its status, as shown to the person who approves or denies it. */
 export const DeviceRequest = Type.Object({
   status: Type.Enum(['pending', 'approved', 'denied']),
   label: Type.String({ description: 'Name of the device, as the device states it' }),
@@ -96,8 +96,8 @@ export interface DeviceApproval {
   readonly principal: Principal
   readonly credential: Credential
   /**
-   * Permissions of the credential. Creating the token is refused when the person has permissions
-   * that are not among these.
+   * The permissions of that credential. The token is not created if the person has a permission
+   * that is not in this list.
    */
   readonly holds: readonly string[]
   /** The expiry of the credential. The token expires at the same time. */
@@ -130,8 +130,8 @@ export type DeviceCommands = {
   /** Returns the status of a request. Refused with `not_found` for an unknown request. */
   'device.poll': { readonly input: { readonly id: string }; readonly reply: DevicePoll }
   /**
-   * Ends a request whose token was created. Refused with `not_found` when the request is unknown,
-   * has already ended or was not approved.
+   * Ends an approved request after the token of its device has been created. Refused with
+   * `not_found` when the request is unknown, has already ended or was not approved.
    */
   'device.redeem': { readonly input: { readonly id: string }; readonly reply: undefined }
 }

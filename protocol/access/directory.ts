@@ -66,8 +66,8 @@ export interface ProjectDirectory {
   readonly actions?: Readonly<Record<string, ActionSketch>>
 }
 /**
- * The number of lost leases at which a job with a repeatable action fails, unless the job allows
- * more. Not used when the step itself sets the number of attempts.
+ * The number of lost leases after which a job with a repeatable action fails, unless the job itself
+ * allows more. Not used when the step sets the number of attempts.
  */
 export const REPEATABLE_LOSSES = 3
 /**
@@ -99,8 +99,8 @@ export interface PrincipalSummary {
   readonly name: string
 }
 /**
- * An active person with an e-mail address, included in the targets of an interaction. `target` is
- * the target that includes the person: the person's own id, or a role.
+ * An active person with an e-mail address who is among the targets of an interaction. `target` is
+ * the target that includes the person: the id of the person, or a role.
  */
 export interface ReachablePerson {
   readonly target: string
@@ -161,8 +161,8 @@ export interface StartExtra {
   /** The workflow's latest version; absent for an inline spec. */
   readonly definition?: Definition
   /**
-   * The workflows that steps refer to, directly or through other workflows, by the name that the
-   * steps use.
+   * The definitions of the workflows to which the steps refer, directly or through other workflows.
+   * Each key is the name by which a step refers to the workflow.
    */
   readonly definitions?: Readonly<Record<string, Definition>>
   /**

@@ -11,8 +11,8 @@ export const PersonIdentity = Type.Object({
 export type PersonIdentity = Static<typeof PersonIdentity>
 
 /**
- * Id of the system principal that assigns roles at sign-in. At each sign-in, it removes the roles
- * that it assigned earlier and that the person's groups no longer grant.
+ * Id of the system principal that assigns and removes roles at sign-in. It removes only roles that
+ * it assigned at an earlier sign-in and that the person's groups no longer grant.
  */
 export const SIGN_IN_PRINCIPAL = 'oidc'
 
@@ -32,7 +32,7 @@ export type IdentityCommands = {
       readonly roles: readonly string[]
     }
     reply: {
-      /** `roles` is the number of roles that the user has now. */
+      /** `roles` is the number of roles that the user has after the sign-in. */
       readonly user?: { readonly id: string; readonly active: boolean; readonly roles: number }
       readonly changed: boolean
       /** Roles of the input that the project does not have. */

@@ -98,8 +98,8 @@ export function readPermissions(
 }
 
 /**
- * Refuses a caller who lacks any of these permissions. The refusal contains the first missing
- * permission.
+ * Refuses a caller who does not have all of these permissions. The refusal contains the first
+ * missing permission.
  * @param brand the configured brand, in any letter case.
  */
 export function refuseMissingPermission(

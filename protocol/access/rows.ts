@@ -261,8 +261,8 @@ export interface Holds {
 }
 /**
  * The stored form of a key: its hash (SHA-256, hex) and its first characters, never the whole key.
- * The gateway adds it to the command that creates the key. `derived`: the key is derived from the
- * idempotency key of the request, so a repeat of the request produces the same key.
+ * The gateway adds it to the command that creates the key. `derived`: the key was derived from the
+ * idempotency key of the request, so a repeated request results in the same key.
  */
 export interface KeyMaterial {
   readonly hash: string

@@ -15,7 +15,7 @@ import { ConsoleIdentity, checkSignIn, SignIn } from './console-session.ts'
 export interface Unauthenticated extends Pick<Row, 'verb' | 'route'> {
   readonly shape: Omit<Shape, 'permission'>
   /**
-   * Returns the schema of a form body; absent when the body is not a form.
+   * Returns the schema of the form body. Absent if the body is not a form.
    * @param brand header brand.
    */
   readonly form?: (brand: string) => TSchema

@@ -173,6 +173,6 @@ export const users = {
   }),
 } as const
 
-/** Whether a stored key is a personal token, by the prefix of its id. */
+/** Whether a stored key is a personal token. The prefix of its id shows this. */
 export const isPersonal = ({ id }: Pick<ApiKey, 'id'>): boolean =>
   id.startsWith(`${prefixes.token}_`)

@@ -1,7 +1,7 @@
 /**
- * Actions of the organization: HTTP endpoints that every project can call. Each has numbered
- * signing secrets, so that a secret can be replaced without interruption: receivers accept the
- * previous secret for a limited time.
+ * Actions of the organization: HTTP endpoints that every project can call. Each action has numbered
+ * versions of its signing secret. After a secret has been replaced, receivers accept the previous
+ * version for a limited time, so the replacement causes no interruption.
  */
 import { type Static, Type } from 'typebox'
 import { Closed, JsonObject, pageOf, paging, Timestamp } from '../common.ts'
@@ -220,7 +220,7 @@ export type OrganizationActionEvent =
       readonly action: Patch<OrganizationAction>
       readonly secret?: SealedSecret
     })
-  /** The overlap of two secrets has ended: receivers no longer accept the previous one. */
+  /** The period in which receivers accept two secrets has ended. The previous secret is retired. */
   | (Event & {
       readonly type: 'organization_action.secret_retired'
       readonly id: string

@@ -14,7 +14,8 @@ export interface TableAction {
   readonly description: string
   readonly input_schema: JsonObject
   /**
-   * `idempotent`: a repeated call, for example after its executor was lost, has no further effect.
+   * `idempotent`: a repeat of a call, for example after the loss of an executor, has no further
+   * effect.
    */
   readonly annotations: {
     readonly idempotent: true

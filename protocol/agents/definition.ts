@@ -39,8 +39,8 @@ export interface AgentSource {
   readonly skills: readonly Skill[]
 }
 /**
- * Toolkits and skills that an inline config may refer to by name, whether or not the agent has
- * them.
+ * Toolkits and skills to which an inline config may refer by name, even if they are not assigned to
+ * the agent.
  */
 export interface ByName {
   readonly toolkits: readonly Toolkit[]
@@ -85,11 +85,11 @@ export interface EffectiveDefinition {
   readonly effort?: Effort
   /** The timeout of the turn in seconds of active execution. */
   readonly timeout_seconds: number
-  /** `max_bytes` is the effective limit; 0 when the turn does not include the memory. */
+  /** The effective settings. `max_bytes` is 0 if the turn does not include the memory. */
   readonly memory_context: Required<MemoryContext>
   /**
-   * `threshold_tokens` is the effective threshold, whether the policy states it by name or in
-   * tokens.
+   * `threshold_tokens` is the effective threshold in tokens, even if the policy specifies the
+   * threshold by name.
    */
   readonly compaction: {
     readonly strategy: 'auto' | 'manual' | 'disabled'
@@ -105,13 +105,14 @@ export interface EffectiveDefinition {
 /** The timeout when no source sets one, in seconds of active execution. */
 const DEFAULT_TIMEOUT_S = 600
 /**
- * The maximum of `operation.timeout_seconds` in a request. Longer timeouts are reduced to this
- * value.
+ * Maximum of `operation.timeout_seconds`. A larger value in a request is reduced to this maximum.
  */
 const MAX_OPERATION_SECONDS = 86_400
 /** Default maximum size in bytes of the memory in a turn, by mode. */
 const MEMORY_BYTES = { index: 1536, full: 131_072, off: 0 } as const
-/** The share of the context window at which a session is summarized, by threshold name. */
+/**
+ * The fraction of the context window at which a session is summarized, by name of the threshold.
+ */
 const SHARES = { xs: 0.1, sm: 0.2, md: 0.4, lg: 0.6, xl: 0.8 } as const
 
 /**
@@ -186,7 +187,9 @@ function overridesOf({
     ...(effort !== undefined && { effort }),
   }
 }
-/** Returns the prefix of a field's path in faults: the layer that sets the field. */
+/**
+ * Returns the layer that sets a field. Its name is the first part of the field's path in faults.
+ */
 const layerOf = (
   { config }: Pick<Layers, 'config'>,
   field: keyof InlineConfig,
@@ -239,8 +242,8 @@ interface Routed {
 }
 /**
  * Returns the route with its model. If no model can be used, adds a fault to `faults` and returns
- * undefined. Only the ceiling limits the effort of a worker's model, because the maximum of the
- * model is unknown.
+ * undefined. For a model of a worker, only the ceiling limits the effort, because the maximum
+ * effort of the model is unknown.
  */
 function routeOf(layers: Layers, faults: FieldError[]): Routed | undefined {
   const {

@@ -45,8 +45,8 @@ export const ToolManifest = Type.Object({
 export type ToolManifest = Static<typeof ToolManifest>
 
 /**
- * The input of `manifestOf`. `skill_name`: compute the manifest for a turn that has loaded this
- * skill. `allowed_tools`: include only tools that match one of these names and patterns; an empty
+ * The input of `manifestOf`. `skill_name`: name of the skill that the turn has loaded, if any.
+ * `allowed_tools`: only tools that match one of these names and patterns are included; an empty
  * list includes all tools.
  */
 export interface ManifestOf {
@@ -61,8 +61,8 @@ export interface ManifestOf {
 }
 
 /**
- * Whether a tool is usable even if a loaded skill does not allow it. Only the actions of the
- * agent's memory are exempt.
+ * Whether a tool is exempt from the restrictions of a loaded skill. Only the actions on the agent's
+ * memory are exempt.
  */
 export const isExempt = (name: string, brand: string): boolean =>
   name.startsWith(`${brand}.memory.`)

@@ -32,8 +32,8 @@ export const agentLimits = {
 export const ThinkingEffort = Type.Enum(['inherit', 'low', 'medium', 'high', 'xhigh', 'max'])
 export type ThinkingEffort = Static<typeof ThinkingEffort>
 /**
- * The part of an agent's memory that is shown at the start of a turn. `max_bytes` 0 means the
- * default of the mode.
+ * The part of an agent's memory that is shown at the start of a turn. If `max_bytes` is 0, the
+ * default of the mode applies.
  */
 export const MemoryContext = Closed({
   mode: Type.Enum(['index', 'full', 'off']),

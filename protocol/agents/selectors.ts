@@ -39,14 +39,15 @@ export function globMatches(pattern: string, text: string): boolean {
 }
 
 /**
- * Whether an action belongs to a group. A named group contains the actions that are listed for it.
- * Any other group contains the actions whose names begin with its name and a dot.
+ * Whether an action belongs to a group. If `groups` contains the group, its members are listed
+ * there. Otherwise, its members are the actions whose names begin with the name of the group and a
+ * dot.
  */
 const inGroup = (group: string, name: string, groups: Groups): boolean =>
   Object.hasOwn(groups, group) ? (groups[group] ?? []).includes(name) : name.startsWith(`${group}.`)
 /**
- * Whether a pattern matches an action of one source. The pattern may begin with the source and a
- * dot. A pattern that is only the source matches all actions of the source.
+ * Whether an action has the source `prefix` and its name matches a pattern. The pattern may begin
+ * with the source and a dot. A pattern that is only the source matches all actions of the source.
  */
 const inSource = (
   selector: string,
@@ -95,8 +96,9 @@ export function textSelects(text: string, entry: Named, groups: Groups): boolean
 }
 /**
  * Returns permissions that together cover every action that a selector can match, including actions
- * that are defined later. A pattern with stars yields a wildcard permission: the text before the
- * first star, cut after its last dot, and a star.
+ * that are defined later. A pattern that contains `*` yields a wildcard permission: only the part
+ * up to the last dot before the first `*` is kept. For example, `crm.get*` yields
+ * `actions.execute.crm.*`.
  */
 export function permissionsOver(
   { selector_type, selector }: Selector,

@@ -30,8 +30,9 @@ export interface LeaseFacts {
   readonly agent_turn_id?: string
 }
 /**
- * The data of an artifact that is known only after the bytes are stored and the whole form has
- * arrived. The parts of the form may arrive in any order, so even the name may follow the bytes.
+ * The data of an artifact that is known only after the bytes are stored and the whole form has been
+ * received. The parts of a form can arrive in any order, so even the name can arrive after the
+ * bytes.
  */
 export interface CompleteUpload extends Pick<Artifact, 'name' | 'mime_type' | 'metadata'> {
   readonly size_bytes: number
@@ -123,9 +124,9 @@ export type ArtifactCommands = {
     reply: ArtifactRecord
   }
   /**
-   * Abandons a pending upload, or makes an id that was never reserved unusable. Attachments, and
-   * ready or deleted artifacts, are not changed. With `unreserved`, a pending upload is not changed
-   * either. The reply is the state after the command.
+   * Abandons a pending upload. An id that was never reserved becomes unusable. Attachments, and
+   * ready or deleted artifacts, are not changed. With `unreserved`, the command changes nothing
+   * unless the id was never reserved. The reply is the state after the command.
    */
   'artifact.abandon': {
     input: { readonly unreserved?: true }
@@ -179,9 +180,9 @@ export type ArtifactRunCommands = {
 /** Commands of the actor that stores the idempotency key of an upload. The key never expires. */
 export type ArtifactKeyCommands = {
   /**
-   * Binds the key to an artifact id, unless the key is already bound. The reply is the bound id.
-   * `replaces`: the bound id of an artifact that the caller found abandoned; `artifact_id` replaces
-   * this id.
+   * Binds the key to an artifact id, unless the key is already bound. The reply contains the bound
+   * id. `replaces`: the bound id, if the caller found that the upload of this artifact was
+   * abandoned. The key is then bound to `artifact_id` instead.
    */
   'artifact_key.claim': {
     input: { readonly artifact_id: string; readonly replaces?: string }

@@ -15,7 +15,10 @@ export interface ArtifactReference {
   readonly sha256: string
 }
 
-/** Maximum number of references returned for one value, and of levels searched. */
+/**
+ * Limits of a search in one value: the number of references returned, and the number of levels
+ * searched.
+ */
 const MAX = { references: 50, depth: 64 } as const
 const ID = /^art_[A-Za-z0-9]{1,64}$/
 const SHA256 = /^[0-9a-f]{64}$/

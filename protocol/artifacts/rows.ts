@@ -1,7 +1,7 @@
 /**
  * The rows of artifacts. The published contract leaves these points open, and this service decides
  * them as follows:
- * - The owner of an artifact may delete it, and so may administrators of the project.
+ * - The owner of an artifact and administrators of the project may delete it.
  * - The gateway checks the permission of an upload: `work.execute` with a lease token, otherwise
  *   `project.edit`.
  */

@@ -19,7 +19,7 @@ export const limits = {
   conversion: 60 * 60_000,
   /** Maximum size in bytes of a file that is converted. */
   conversion_bytes: 32 * 1_048_576,
-  /** The number of lost executors at which a conversion fails. */
+  /** The number of lost executors after which a conversion fails. */
   conversion_losses: 3,
   /**
    * Time after a deletion for which the organization accepts a refund from a gateway

@@ -14,12 +14,15 @@ export interface KnownResource {
   /** Version of the record. A plan is valid only while the version is unchanged. */
   readonly updated_at: string
   /**
-   * The record. Under the name of an input field that assigns resources (`FieldFacts.assigned`), it
-   * contains their ids.
+   * The record. For each input field that assigns resources (`FieldFacts.assigned`), it contains
+   * their ids under the name of the field.
    */
   readonly record: Readonly<Record<string, unknown>>
   readonly binding?: StoredBinding
-  /** Whether a table has no rows. The schema of an empty table can change more freely. */
+  /**
+   * Whether the resource is a table without rows. More schema changes are allowed for an empty
+   * table.
+   */
   readonly is_empty?: boolean
 }
 /** Computes a hash of a text. The same text has the same hash in every process. */
@@ -63,9 +66,9 @@ export function presentValue(known: KnownResource, field: string): unknown {
 const secretName = (field: string): string => `${field}!`
 
 /**
- * Returns the binding without the hashes of secret values that a command outside of the blueprint
- * replaces. Records contain only masked values, so a value without a hash cannot be compared, and
- * the next apply sets it again.
+ * Returns the binding without the hashes of the secret values that `input` replaces. `input` is the
+ * input of a command outside of the blueprint. Records contain only masked values, so a value
+ * without a hash cannot be compared, and the next apply sets it again.
  */
 export function withoutSecretsOf(
   binding: StoredBinding,
@@ -83,7 +86,8 @@ export function withoutSecretsOf(
 }
 
 /**
- * Returns the fields of an input that differ from the record, with their values before and after.
+ * Returns the fields of an input that differ from the record, with the values before and after the
+ * change.
  */
 export function differencesOf(
   type: ResourceTypeName,
@@ -139,7 +143,8 @@ export function appliedHashes(
 }
 
 /**
- * Adds the hashes of symbolic references that were resolved after the plan, and returns all hashes.
+ * Returns the hashes in `applied`, supplemented by the hashes of references that were symbolic in
+ * the plan and have been resolved since.
  * @param references the values of the reference fields, with ids.
  */
 export const withReferences = (

@@ -1,6 +1,6 @@
 /**
- * Before anything is written, detects changes that the owner of a resource would refuse: changes to
- * immutable fields, and names that are taken.
+ * Checks that are made before anything is written. They detect changes that the owner of a resource
+ * would refuse: changes to immutable fields, and names that are taken.
  */
 import { type Refusal, refuse } from '../errors.ts'
 import { type KnownResource, presentValue } from './compare.ts'
@@ -13,7 +13,10 @@ export interface Requested {
   readonly input: ResourceInput
   readonly field: string
 }
-/** Returns the path of the first difference that the resource type does not allow, if any. */
+/**
+ * Returns the path of the first change that the resource type does not allow; undefined if all
+ * changes are allowed.
+ */
 export function fixedField(
   type: ResourceTypeName,
   wanted: Readonly<Record<string, unknown>>,
@@ -32,7 +35,8 @@ export function fixedField(
 
 /**
  * Refuses to rename a resource to a name that another resource has. This applies even if the
- * request also renames the other resource, because the commands of one tier have no order.
+ * request also renames the other resource, because the commands of one tier can be executed in any
+ * order.
  */
 export function renamedToTaken(
   requested: readonly Requested[],

@@ -34,7 +34,7 @@ export type BlueprintEvent =
         readonly type: 'blueprint.applied'
         readonly blueprint_version?: string
         readonly counts: Counts
-        /** Reservations that were used, as `type/key`. */
+        /** The reserved ids that were used, each identified by `type/key`. */
         readonly used: readonly string[]
       })
   | (Event & Identity & { readonly type: 'blueprint.protection_set'; readonly protected: boolean })
@@ -48,9 +48,9 @@ export type BlueprintCommands = {
    */
   'blueprint.hold': { input: Identity & { holder: string }; reply: { holder: string } }
   /**
-   * Reserves ids for resources to be created, by `type/key`. The reply contains the valid ids:
-   * those of an earlier, interrupted apply take precedence. `replace`: reservations to discard,
-   * because their resources were deleted.
+   * Reserves ids for resources to be created, by `type/key`. The reply contains the ids to use: an
+   * id that an earlier, interrupted apply reserved for a resource is used again. `replace`:
+   * reservations to discard, because their resources were deleted.
    */
   'blueprint.reserve': {
     input: {
@@ -61,10 +61,9 @@ export type BlueprintCommands = {
     reply: { ids: Readonly<Record<string, string>> }
   }
   /**
-   * Binds an idempotency key to its request. The receiving actor represents the key, not a
-   * blueprint: its id is derived from the key. A different request with the same key may be for
-   * another blueprint, whose actor does not know the key. Only the actor of the key detects such a
-   * request.
+   * Binds an idempotency key to its request. The receiver is not the actor of a blueprint, but an
+   * actor whose id is derived from the key. It detects a different request with the same key even
+   * if that request is for another blueprint.
    */
   'blueprint.key': { input: unknown; reply: undefined }
   /** Releases the hold without recording a result. */

@@ -40,8 +40,8 @@ type Json = Readonly<Record<string, unknown>>
 const isObject = (value: unknown): value is Json =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 /**
- * Minimum `maxLength`, in characters, of a text that can be in a separate file. A text without a
- * `maxLength` can also be in a separate file.
+ * A text can be in a separate file if its schema has neither `pattern` nor `enum`, and either no
+ * `maxLength` or a `maxLength` of at least this number of characters.
  */
 const LONG = 1000
 const isLongText = ({ type, maxLength, pattern, enum: choices }: Json): boolean =>

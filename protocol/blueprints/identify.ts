@@ -34,7 +34,9 @@ export const requestedResources = ({ resources }: ApplyRequest): Requested[] =>
     }))
   })
 
-/** Refuses a request that contains a key or a unique name twice. */
+/**
+ * Refuses a request in which two resources of one type have the same key or the same unique name.
+ */
 export function duplicates(requested: readonly Requested[]): Refusal | undefined {
   const seen = new Map<string, string>()
   for (const { type, input, field } of requested) {
@@ -61,7 +63,7 @@ export function duplicates(requested: readonly Requested[]): Refusal | undefined
 /**
  * Finds the existing resource that matches a requested one. Refused if the name is ambiguous, or if
  * names are unique and the resource with this name already has a binding.
- * @param keys the resources of the request, by `placeOf`.
+ * @param keys `placeOf` of each resource of the request.
  */
 export function identify(
   { type, input, field }: Requested,

@@ -45,7 +45,10 @@ export interface PlannedChange extends Omit<Change, 'fields' | 'drift'> {
   readonly steps: readonly Step[]
   /** The binding after the change, without the id of the resource. */
   readonly binding?: Omit<StoredBinding, 'resource_id'>
-  /** Values of reference fields that contain symbolic ids of resources to be created, by field. */
+  /**
+   * The values, by field, of the reference fields that refer to resources to be created. These
+   * values contain symbolic references.
+   */
   readonly symbolic?: Readonly<Record<string, unknown>>
   /** The path in the request to which the change belongs. */
   readonly field: string
@@ -174,8 +177,8 @@ function planOne(
 }
 
 /**
- * Returns a change that requires only the binding of a resource: a deletion, a release, or a change
- * to the binding.
+ * Returns a change that can be derived from the binding of a resource alone: a deletion, a release,
+ * or a change to the binding.
  * @param more members of the binding that change.
  */
 export function changeOfBound(

@@ -34,9 +34,10 @@ export interface Referable {
 }
 
 /**
- * Returns the id to which a reference refers, possibly symbolic. Refused with `not_found` when
- * there is no such resource, with `blueprint_ambiguous_name` when several blueprints have the key,
- * and with `bad_request` unless the reference has exactly one of its three forms.
+ * Returns the id, possibly symbolic, of the resource to which a reference refers. Refused with
+ * `not_found` when there is no such resource, with `blueprint_ambiguous_name` when several
+ * blueprints have the key, and with `bad_request` unless the reference has exactly one of its three
+ * forms.
  * @param field path of the reference in the request.
  */
 export function idOf(

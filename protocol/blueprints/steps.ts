@@ -13,8 +13,8 @@ export interface Step {
   readonly body: Readonly<Record<string, unknown>>
 }
 /**
- * Returns the request body of a row, without the fields that are stored in the binding or changed
- * by a separate row.
+ * Returns the body of a request that sets the given fields. It omits fields that are stored in the
+ * binding or set by a separate row.
  */
 const bodyOf = (
   facts: TypeFacts,
@@ -40,8 +40,8 @@ const assignmentsOf = (
     return assigned ? [{ row: assigned.row, body: { [assigned.body]: wanted[name] } }] : []
   })
 /**
- * Returns the current members of a record. A request to a row that replaces the record contains
- * them, so that unchanged fields keep their values.
+ * Returns the current values of the record members that correspond to input fields. A request to a
+ * row that replaces the whole record contains them, so that unchanged fields keep their values.
  */
 const replaced = (facts: TypeFacts, known: KnownResource): Record<string, unknown> =>
   Object.fromEntries(

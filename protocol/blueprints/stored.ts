@@ -45,8 +45,8 @@ export const shownBinding = ({ applied: _, kept: __, ...binding }: StoredBinding
 export interface BlueprintClaim {
   readonly blueprint?: {
     /**
-     * The binding after the command. If the command creates the resource, the resource gets the
-     * `resource_id` of the binding.
+     * The binding after the command. A command that creates the resource uses the `resource_id` of
+     * the binding as the id of the resource.
      */
     readonly binding: StoredBinding
     /** `updated_at` of the record on which the plan is based. */

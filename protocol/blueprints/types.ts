@@ -21,7 +21,7 @@ export interface FieldFacts {
   readonly empty?: unknown
   /** The field cannot change once the resource has been created. */
   readonly immutable?: true
-  /** Returns the parts of a change that are not allowed, with their paths in the record. */
+  /** Returns a fault for each part of a change that is not allowed, with its path in the record. */
   readonly fixed?: (from: unknown, to: unknown, is_empty: boolean) => readonly FieldError[]
   /** The record has no such field. The value is stored with the binding. */
   readonly kept?: true
@@ -34,11 +34,14 @@ export interface FieldFacts {
   readonly assigned?: { readonly row: RowName; readonly body: string }
   /** Returns the canonical form of a value. Equivalent values have the same form. */
   readonly form?: (value: unknown) => unknown
-  /** The rows receive the canonical form of the value. */
+  /** Requests to the rows contain the canonical form of the value instead of the value itself. */
   readonly sendsForm?: true
   /** Returns the value without its secret parts, which answers never contain. */
   readonly mask?: (value: unknown) => unknown
-  /** Returns the value of the record without parts that the input leaves to the service. */
+  /**
+   * Returns the value of the record without the parts that the service sets because the input omits
+   * them.
+   */
   readonly align?: (wanted: unknown, value: unknown) => unknown
 }
 /** The kinds of actors that own resources. */
@@ -64,8 +67,8 @@ export interface TypeFacts {
     readonly remove: RowName
   }
   /**
-   * The gateway's preparation of these rows (`gateway/prepare.ts`) only checks the URLs of
-   * destinations and reserves nothing, so a preview runs it too.
+   * The gateway's preparation of requests to these rows (`gateway/prepare.ts`) only checks the URLs
+   * of destinations. It reserves nothing, so previews run it too.
    */
   readonly checkedByPreparation?: true
   /** The `change` row replaces the whole record. */
@@ -116,7 +119,7 @@ const triggerForm = (value: unknown): unknown =>
         withoutHandle(trigger, (handle) => isId(handle, 'trigger')),
       )
     : value
-/** Removes, from the triggers of a record, the handles that the input does not set. */
+/** Returns the triggers of a record without the handles that the input does not set. */
 const alignTriggers = (wanted: unknown, value: unknown): unknown =>
   Array.isArray(wanted) && Array.isArray(value)
     ? (value as Trigger[]).map((trigger, index) => {

@@ -1,6 +1,7 @@
 /**
- * Private events of a channel about confirmations. A confirmation is an errand that checks that new
- * members are active principals, and expels members that are not. `job_id` is the id of the errand.
+ * Private events of a channel about confirmations. A confirmation is an errand that checks whether
+ * new members are active principals, and expels those that are not. `job_id` is the id of the
+ * errand.
  */
 import type { Event } from '../entry.ts'
 

@@ -151,8 +151,8 @@ export interface ExchangeOpening {
   readonly private: boolean
 }
 /**
- * The data that a turn of an exchange stores about its channel, to find mentions in the answer.
- * `id`: id of the channel. `names`: names of the agents that can be mentioned, by id.
+ * The data about its channel that a turn of an exchange stores, so that mentions in the answer can
+ * be found. `id`: id of the channel. `names`: names of the agents that can be mentioned, by id.
  */
 export interface TurnExchange {
   readonly id: string

@@ -6,13 +6,16 @@
 const isWord = (text: string | undefined): boolean =>
   text !== undefined && /[\p{L}\p{N}_]/u.test(text)
 
-/** The maximum number of `@` positions examined in a text. Each is compared with every name. */
+/**
+ * The maximum number of `@` characters in a text that are examined, because each is compared with
+ * every name.
+ */
 const MAX_POSITIONS = 500
 
 /**
  * Returns one list for each position at which a text mentions agents. The list contains the ids of
  * the agents whose names or ids match at the position, each with the length of the match.
- * @param agents names by id, of the agents that can be mentioned.
+ * @param agents names of the agents that can be mentioned, by id.
  */
 function placesOf(
   text: string,
@@ -46,7 +49,7 @@ function placesOf(
  * position, the longest wins: `@ops-bot` does not mention `ops` if there is an agent `ops-bot`.
  * Agents whose names differ only in case are all mentioned. An `@` directly after a letter, a digit
  * or an underscore, as in an e-mail address, mentions no agent.
- * @param agents names by id, of the agents that can be mentioned.
+ * @param agents names of the agents that can be mentioned, by id.
  */
 export function mentionsOf(text: string, agents: Readonly<Record<string, string>>): string[] {
   return [
@@ -59,8 +62,8 @@ export function mentionsOf(text: string, agents: Readonly<Record<string, string>
   ]
 }
 /**
- * Whether several of these agents match at one position in a text. If so, leaving out one agent can
- * make `mentionsOf` return another agent.
+ * Whether several of these agents match at the same position in a text. If so, `mentionsOf` can
+ * return a different agent when one of them is left out.
  */
 export const isAmbiguous = (text: string, agents: Readonly<Record<string, string>>): boolean =>
   placesOf(text, agents).some((fit) => new Set(fit.map(([id]) => id)).size > 1)

@@ -18,9 +18,10 @@ import type { ExchangeCommands, ExchangeEvent } from './exchange.ts'
 
 /**
  * Limits of channels. `content`: length of a message in characters. `metadata`: size in bytes as
- * JSON. `members` and `agents`: numbers in one channel. `initial`: number of members with which a
- * channel can be created. `dm`: number of members of a direct message. `pinned`: number of pinned
- * messages. `skew`: milliseconds by which the time of archiving may lie in the future.
+ * JSON. `members` and `agents`: number of members and number of agents in one channel. `initial`:
+ * number of members with which a channel can be created. `dm`: number of members of a direct
+ * message. `pinned`: number of pinned messages. `skew`: milliseconds by which the time of archiving
+ * may lie in the future.
  */
 export const limits = {
   content: 40_000,

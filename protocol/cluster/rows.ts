@@ -1,6 +1,6 @@
 /**
  * The row for the state of the installation: its nodes, shards, partitions, streams and storage, as
- * the gateway that answers sees them.
+ * seen by the gateway that answers the request.
  */
 import { type Static, Type } from 'typebox'
 import { Timestamp } from '../common.ts'

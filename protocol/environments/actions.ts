@@ -1,5 +1,5 @@
 /**
- * The actions that the worker of an environment performs, as the catalog shows them. The published
+ * The catalog entries of the actions that the worker of an environment performs. The published
  * contract defines their names, parameters and results. Only workers of environments perform them,
  * so each call needs an environment.
  */
@@ -230,7 +230,7 @@ export const environmentActions = {
 
 /** The name of an action of environments. */
 export type EnvironmentActionName = keyof typeof environmentActions
-/** Whether only the worker of an environment performs the action. */
+/** Whether an action is one of those that only workers of environments perform. */
 export const isEnvironmentAction = (name: string): name is EnvironmentActionName =>
   Object.hasOwn(environmentActions, name)
 

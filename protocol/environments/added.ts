@@ -1,6 +1,9 @@
 /** Finds the new part of a growing text, for readers that receive only the end of the text. */
 
-/** Maximum number of characters at the end of the previous text that `addedTo` uses. */
+/**
+ * Maximum number of characters at the end of the previous text that `addedTo` searches for in the
+ * new text.
+ */
 export const MAX_CONTEXT_CHARACTERS = 2000
 
 /**

@@ -33,9 +33,8 @@ import type {
 } from './schema.ts'
 
 /**
- * The data for creating the environment of a run, an agent or a loop. The first job that uses the
- * environment creates it. The id of the environment is derived from the id of the owner
- * (`boundEnvironment`).
+ * The data from which the environment of a run, an agent or a loop is created. It is created when
+ * the first job uses it. Its id is derived from the id of the owner (`boundEnvironment`).
  */
 export interface EnvironmentBinding {
   readonly mode: Exclude<EnvironmentMode, 'manual'>
@@ -149,9 +148,9 @@ export type EnvironmentCommands = {
     reply: undefined
   }
   /**
-   * Reports whether the environment is present in this place. Sent by a host when it starts, and
-   * every `environmentLimits.report` milliseconds. `expected` is false when the environment does
-   * not belong in this place. The host then removes the environment.
+   * Reports whether the environment is present in the place of a host. Sent by a host when it
+   * starts, and every `environmentLimits.report` milliseconds. `expected` is false when the
+   * environment does not belong in this place. The host then removes the environment.
    */
   'environment.seen': {
     input: {
@@ -165,7 +164,7 @@ export type EnvironmentCommands = {
   }
   /**
    * Reports that the process of the worker has ended. Sent by a host. `idle`: the worker exited
-   * because it had no work for its keep-warm time.
+   * because it had no work during its keep-warm time.
    */
   'environment.exited': {
     input: {
@@ -260,10 +259,10 @@ export interface EnvironmentFacts {
  */
 export type EnvironmentNameCommands = {
   /**
-   * Stores a request. Sent by a gateway to the actor whose id is derived from an idempotency key
-   * instead of a name. A different request under the same key may have another name and thus go to
-   * the actor of that name. Only the actor of the key can refuse such a request with
-   * `idempotency_key_conflict`.
+   * Stores a request with an idempotency key. Sent by a gateway to an actor whose id is derived
+   * from the key, not from a name. A different request with the same key may contain another name,
+   * and the actor of that name does not know the key. Only the actor of the key can therefore
+   * refuse the request with `idempotency_key_conflict`.
    */
   'environment_name.key': { input: Readonly<Record<never, never>>; reply: undefined }
   /**
@@ -313,7 +312,7 @@ export type EnvironmentQueueCommands = {
   }
 }
 
-/** The reply of the actor to an acquisition. The gateway adds the token to the lease. */
+/** The reply of the actor when a lease is acquired. The gateway adds the token to the lease. */
 export interface LeaseGranted {
   readonly environment: Environment
   readonly lease: NonNullable<Environment['lease']>
@@ -341,9 +340,9 @@ export interface EnvironmentCredential {
  */
 export const isManagedEnvironment = (id: string): boolean => isId(id, 'environment')
 /**
- * Returns how a job uses its environment. Returns undefined if the id is a label that a worker
- * chose, because jobs with a label need no admission. If `use` has a binding, the id is not a
- * label.
+ * Returns `use`, or undefined if the id is a label that a worker chose. Jobs with a label need no
+ * admission. An id is a label if it does not have the form of an environment id and `use` has no
+ * binding.
  */
 export const usedEnvironment = ({
   id,

@@ -11,7 +11,7 @@ import { isId } from '../ids.ts'
 
 /** Number of random bytes in a credential. */
 export const CREDENTIAL_BYTES = 20
-/** Length of a project tag: the last characters of the project's id. */
+/** Length of a project tag, which consists of the last characters of the project's id. */
 const TAG_LENGTH = 8
 const SECRET = /^[0-9a-f]{40}$/
 

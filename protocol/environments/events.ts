@@ -92,7 +92,7 @@ type EnvironmentPrivateEvent =
       readonly error_message: string
     })
   | (Event & { readonly type: 'environment.job_ended'; readonly job_id: string })
-  /** The queues cancel the jobs of a destroyed environment. */
+  /** The environment was destroyed, so the queues cancel its jobs. */
   | (Event & {
       readonly type: 'environment.jobs_cancelled'
       readonly jobs: readonly PinnedJob[]
@@ -189,7 +189,7 @@ export interface KeptEnvironment {
   readonly teardowns: number
   /** Time of the next teardown after a failed one. */
   readonly teardown_at?: number
-  /** Time at which the environment became retained. */
+  /** Time since which the environment has been retained. */
   readonly retained_at?: number
   readonly lease_until?: number
   /**
@@ -205,7 +205,7 @@ export interface WorkerOfEnvironment {
   readonly since: number
   /** Time at which the need for a worker arose. */
   readonly wanted?: number
-  /** A client requested the worker, whether or not there are jobs. */
+  /** A client requested the worker, so the worker is needed even without jobs. */
   readonly requested?: true
   /** Number of consecutive failures of the worker since its last connection. */
   readonly failures: number

@@ -100,7 +100,7 @@ const Name = Type.String({
   pattern: '^[A-Za-z0-9][A-Za-z0-9._-]*$',
 })
 const Id = Type.String({ minLength: 1, maxLength: 128 })
-/** The name of a provider, or another name that the installation maps to a provider. */
+/** The name of a provider, or an alias that the installation maps to a provider. */
 export const Provider = Type.String({
   minLength: 1,
   maxLength: 64,

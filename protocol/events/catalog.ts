@@ -124,9 +124,9 @@ const EMAIL = 'email'
 const NOT_READY = { readiness: 'needs_setup', readiness_reason: 'not_implemented' } as const
 
 /**
- * Returns the catalog entry of a source. A source is ready when the service publishes any of its
- * types. The entry then lists only published types. The entry of a source that is not ready lists
- * the planned types.
+ * Returns the catalog entry of a source. A source is ready if the service publishes at least one of
+ * its types. The entry of a ready source lists only published types. Otherwise, the entry lists the
+ * planned types.
  */
 function sourceOf(prefix: string, display_name: string): EventCatalog['items'][number] {
   const types = Object.entries(described).filter(([name]) => name.startsWith(`${prefix}.`))

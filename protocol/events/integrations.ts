@@ -7,8 +7,8 @@ import type { EventCatalog } from './rows.ts'
 interface Provider {
   readonly display_name: string
   /**
-   * Descriptions of common event types, by the type without its prefix. The provider may send
-   * other types.
+   * Descriptions of common event types. The keys are the types without their prefix. The provider
+   * may send other types.
    */
   readonly events: Readonly<Record<string, string>>
 }

@@ -6,9 +6,9 @@ import type { Awaited, SourceEvent, Watch } from './sources.ts'
 import { fitsType } from './types.ts'
 
 /**
- * Fields of `meta` that identify a container of the source of an event, by kind of source. A
- * trigger or wait may specify the container instead of the exact source, for example the loop
- * instead of the run.
+ * The fields of `meta` that identify containers of the source of an event, by kind of source. A
+ * trigger or wait may specify a container instead of the exact source: for example, the loop that
+ * contains a run.
  */
 const scopes: Readonly<Record<string, readonly string[]>> = {
   table_row: ['table_id', 'table_name'],
@@ -20,8 +20,8 @@ const scopes: Readonly<Record<string, readonly string[]>> = {
 }
 
 /**
- * Returns all values by which a trigger or wait may refer to the source of an event: the id of the
- * source, and the ids and names of its containers.
+ * Returns all values with which a trigger or wait may refer to the source of an event: the id of
+ * the source, and the ids and names of its containers.
  */
 export function sourcesOf({
   source_id,

@@ -22,7 +22,10 @@ import { checkCustomType } from './types.ts'
  */
 export interface Named {
   readonly ids: readonly string[]
-  /** The answer of the view about the idempotency keys, after the actor has returned `unsure`. */
+  /**
+   * The answer of the view to the query about the idempotency keys. Present when the command is
+   * repeated because the actor returned `unsure`.
+   */
   readonly recalled?: Recalled
 }
 

@@ -10,8 +10,8 @@ import type { ProviderName } from './integrations.ts'
 import type { EmittedType } from './types.ts'
 
 /**
- * The maximum `depth` of an event that starts runs. An event with a greater depth still resumes
- * runs that wait for it.
+ * The maximum `depth` at which an event can start runs. An event with a greater depth can still
+ * resume runs that wait for it.
  */
 export const MAX_CHAIN_DEPTH = 8
 
@@ -55,9 +55,10 @@ export interface Publication {
    */
   readonly record?: JsonObject
   /**
-   * A repeat with this key within a day stores nothing and gets the id of the first event. Absent
-   * without an idempotency key, and when an effect publishes the event: the receiver detects
-   * repeats of effects by their journal position.
+   * The deduplication key. If an event with the same key was stored within the last day, nothing is
+   * stored, and the reply contains the id of that event. Absent without an idempotency key, and
+   * when an effect publishes the event, because the receiver detects repeated effects by their
+   * journal position.
    */
   readonly dedup_key?: string
   /**
@@ -135,16 +136,16 @@ export interface Published {
   readonly unsure?: UnsureReply
 }
 /**
- * The reply of an actor that cannot decide whether a key was used. At most one event is stored
- * under a key within a day, regardless of the number of keys. The actor stores new keys in the
- * current generation, which is replaced when it is full or a day old. It remembers only the keys of
- * the current generation and of the previous one. A view has all keys.
- * K1. An actor that may have dropped keys of the last day stores nothing under a key that it does
- *     not remember. It returns `unsure` with the number of its current generation.
+ * The reply of an actor that cannot decide whether a key was used. Within a day, at most one event
+ * is stored under a key, however many keys there are. The actor stores new keys in the current
+ * generation. A new generation begins when the current one is full or a day old. The actor
+ * remembers only the keys of the current and the previous generation. A view has all keys.
+ * K1. If the actor may have dropped keys of the last day, it stores nothing under a key that it
+ *     does not remember. Instead, it returns `unsure` with the number of its current generation.
  * K2. The publisher then queries a view and repeats the command with the result (`Recalled`). The
- *     result covers every key stored before the actor returned that number. Keys stored later are
- *     in that generation or the next one, which the actor remembers. If the actor has advanced
- *     further, it returns `unsure` again.
+ *     result covers every key stored before the actor returned that number. The actor itself
+ *     remembers the keys stored later, while its current generation is that one or the next. If it
+ *     is a later one, the actor returns `unsure` again.
  */
 export interface UnsureReply {
   readonly generation: number
@@ -223,8 +224,8 @@ export type SourcesEvent =
         /** Ids of the triggers that fire, by loop. */
         readonly fires?: Readonly<Record<string, readonly string[]>>
         /**
-         * Ids of the triggers that do not fire because their loop exceeds the limits and is paused,
-         * by loop, with the reason for the pause.
+         * Ids of the triggers that do not fire because their loop exceeded a limit, with the reason
+         * for which the loop is paused. The key is the id of the loop.
          */
         readonly overruns?: Readonly<Record<string, Pick<Overrun, 'trigger_ids' | 'reason'>>>
         /** Ids of the waits that the event matches, by run. */

@@ -102,9 +102,9 @@ export const fitsType = (pattern: string, event_type: string): boolean =>
     : pattern === event_type
 
 /**
- * Whether an event of this type or pattern can be published. Under its own prefixes, the service
- * publishes only the types in `emittedTypes`. Clients send signals. Clients or providers may
- * publish all other types.
+ * Whether an event of this type or pattern can be published. Signals, which clients send, can
+ * always be published. Under the prefixes of the service, only the types in `emittedTypes` can be
+ * published. Under any other prefix, clients or providers can publish every type.
  */
 export function isPublishable(pattern: string): boolean {
   if (isSignal(pattern)) return true
@@ -173,8 +173,8 @@ export function checkCustomType(event_type: string, field: string): FieldError[]
     ]
   if (internal.has(event_type))
     return [{ field, message: 'is an event that the service sends to itself', actual: event_type }]
-  // Webhooks of a provider are verified by a signature or a token. A client that could publish an
-  // event of the provider would impersonate the provider.
+  // A client that could publish an event of a provider could impersonate the provider, whose
+  // webhooks are verified by a signature or a token.
   const owner =
     Object.hasOwn(capabilities, prefix) || Object.hasOwn(reservedPrefixes, prefix)
       ? 'the service itself'

@@ -14,7 +14,7 @@ const modes: Readonly<Record<Question['mode'], readonly InteractionKind[]>> = {
   multi_select: ['request_information', 'assign_work'],
   input: ['request_information', 'request_review', 'assign_work'],
 }
-/** The modes to which each field of a question applies, by field. */
+/** The modes in which a question may have each field, by field. */
 const belongs = {
   options: ['select', 'multi_select'],
   default_value: ['select'],
@@ -28,8 +28,8 @@ const belongs = {
 /**
  * Returns the faults of a question.
  * @param path path of the question in the request, such as `spec`.
- * @param open returns whether a text may still change before the interaction is opened, because it
- *   is a template. Templates are not compared with other values.
+ * @param open returns whether a text is a template, whose value is known only when the interaction
+ *   is opened. Templates are not compared with other values.
  */
 export function checkQuestion(
   question: Question,

@@ -37,9 +37,7 @@ export interface Dispatch extends UrlParts {
 }
 /** Data about an approval that the service requires before it executes an action. */
 export interface Approval {
-  /**
-   * Name of the action. Only principals that may execute the action, except agents, can respond.
-   */
+  /** Name of the action. The principals that may execute it, except for agents, can respond. */
   readonly action: string
   /** Principals that cannot respond although they may execute the action. */
   readonly excludes?: readonly string[]
@@ -58,7 +56,7 @@ type Changed<T> = Event & Change & { readonly type: T; readonly id: string }
 export type InteractionEvent =
   /**
    * `step`: the step of the run that opened the interaction. `session`: the session whose turn
-   * opened it. Both are in the shard of the interaction.
+   * opened it. The run or session is in the same shard as the interaction.
    */
   | (Event &
       UrlParts & {

@@ -13,7 +13,7 @@ export const currentResponses = (
   interaction: Pick<Interaction, 'responses' | 'review_round'>,
 ): Response[] => interaction.responses.filter(({ attempt = 1 }) => attempt === roundOf(interaction))
 
-/** Whether responses of these people satisfy a policy. */
+/** Whether a policy is satisfied when these people have responded. */
 export function satisfied(
   { type, threshold = 1 }: Policy,
   targets: readonly string[],
@@ -25,9 +25,10 @@ export function satisfied(
 }
 
 /**
- * Returns the outcome of responses that satisfy a policy. For `any_of`, the outcome is the value of
- * the first response. Otherwise, in `confirm` mode, it is true if everyone confirmed. In all other
- * modes, it is the list of responders with their values.
+ * Returns the outcome of responses that satisfy a policy. For `any_of`, it is the value of the
+ * first response. For other policies, it depends on the mode of the question: in `confirm` mode, it
+ * is true if everyone confirmed; in all other modes, it is the list of responders with their
+ * values.
  */
 export function outcomeOf(
   { type }: Policy,

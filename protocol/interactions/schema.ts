@@ -61,7 +61,9 @@ export const Target = Type.String({
 })
 export const Targets = Type.Array(Target, { minItems: 1, maxItems: 100 })
 const policyTypes = ['any_of', 'all_of', 'quorum'] as const
-/** The rule for settling an interaction: responses from distinct people, and an optional review. */
+/**
+ * The rule that determines which responses settle an interaction, and whether they are reviewed.
+ */
 export const Policy = Closed({
   type: Type.Enum([...policyTypes]),
   threshold: Type.Optional(
@@ -129,7 +131,10 @@ export const HttpConsumer = Closed({
 })
 const consumerKinds = ['run', 'agent_tool', 'http_subscriber', 'none'] as const
 export const ConsumerKind = Type.Enum([...consumerKinds])
-/** The consumer of the outcome. `kind` is the name of the only other field that may be present. */
+/**
+ * The consumer of the outcome. Besides `kind`, only the field whose name is the value of `kind` may
+ * be present.
+ */
 export const Consumer = Closed({
   kind: ConsumerKind,
   run: Type.Optional(orAbsent(RunConsumer)),

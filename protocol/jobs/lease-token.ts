@@ -1,7 +1,7 @@
 /**
  * Lease tokens. A token is a secret that also contains the name of its queue. Frames such as
- * heartbeats and reports identify their job only by its id and token: the shard follows from the
- * id, and the queue from the token. The name in a token is only routing information. The queue
+ * heartbeats and reports identify their job only by its id and token: the id determines the shard,
+ * and the token determines the queue. The name in a token is only routing information. The queue
  * itself compares the whole token. A token contains only ASCII letters, digits, `_`, `-`, `=` and
  * `.`, so it is valid in an HTTP header.
  */

@@ -16,15 +16,23 @@ export type LogLevel = (typeof logLevels)[number]
  * job, per run and in total.
  */
 export const logLimits = {
-  /** A longer text is cut, and marked as `truncated`. */
+  /**
+   * Maximum size of the text of a line. A longer text is cut, and the line is marked as
+   * `truncated`.
+   */
   text: 8192,
-  /** `fields` that are longer as JSON are omitted, and the line is marked as `truncated`. */
+  /**
+   * Maximum size of `fields` as JSON. Larger fields are omitted, and the line is marked as
+   * `truncated`.
+   */
   fields: 8192,
   /** Maximum number of lines in a frame, and in a stored batch. */
   lines: 1000,
   /** Maximum size of a stored batch. A batch has at least one line. */
   batch: 256 * 1024,
-  /** Maximum size of the lines of a job that wait to be stored. Further lines are dropped. */
+  /**
+   * Maximum total size of the lines of one job that are not stored yet. Further lines are dropped.
+   */
   waiting: 1_048_576,
   /** Maximum length of the text to search for, in characters. */
   contains: 256,

@@ -17,7 +17,7 @@ const open = {
   }),
   oldest_waiting_since: Type.Optional(Timestamp),
 }
-/** The open jobs of a queue that the same workers can perform. */
+/** A group of open jobs of a queue, all of which the same workers can perform. */
 export const QueueLine = Type.Object({
   action_name: Type.Optional(Type.String()),
   provider: Type.Optional(Type.String()),

@@ -122,7 +122,7 @@ export interface JobHeader {
    * Present if `environment_id` is the id of a managed environment, which must then admit the job.
    */
   readonly environment?: JobEnvironment
-  /** The number of the environment's lease at the time of the admission. */
+  /** The number of the lease that the environment had when it admitted the job. */
   readonly environment_fence?: number
   readonly run_id?: string
   readonly step_id?: string
@@ -172,7 +172,7 @@ export type QueueEvent =
       readonly type: 'job.requeued'
       readonly reason: string
       readonly counted: 'failure' | 'loss' | 'release' | 'none'
-      /** Time in Unix milliseconds before which the job is not assigned. */
+      /** The earliest time at which the job may be assigned, in Unix milliseconds. */
       readonly not_before?: number
     })
   /** The back-off before the next attempt has ended. */
@@ -190,7 +190,7 @@ export type QueueEvent =
       readonly type: 'job.completed' | 'job.failed' | 'job.cancelled'
       readonly lease_token?: string
       readonly invocation?: InvocationFacts
-      /** The environment that is notified of the end. */
+      /** Id of the environment that is notified of the end of the job. */
       readonly environment_id?: string
     })
   | {

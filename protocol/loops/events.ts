@@ -17,7 +17,7 @@ import type { Loop } from './schema.ts'
 import type { LoopStanding } from './standing.ts'
 
 /**
- * The next firing of a schedule (`next`), and the time from which its interval is counted
+ * The time at which a schedule fires next (`next`), and the time from which its interval is counted
  * (`anchor`), both in Unix milliseconds.
  */
 export interface Clock {
@@ -28,8 +28,9 @@ export interface Clock {
 export interface Derived {
   readonly version: { readonly id: string; readonly number: number }
   /**
-   * Workflows to which the steps of the loop refer, directly or through other workflows, in their
-   * versions at the time of saving, by the name in the steps.
+   * The definitions, at the time of saving, of the workflows to which the steps of the loop refer,
+   * directly or through other workflows. Each key is the name by which a step refers to the
+   * workflow.
    */
   readonly definitions: Readonly<Record<string, Definition>>
   /** Ids of the triggers of the loop, by key. */
@@ -63,8 +64,8 @@ export type LoopEvent =
       readonly type: 'loop.auto_paused'
       readonly id: string
       /**
-       * The run whose failure reached the threshold, or the run that published the source event for
-       * which the triggers exceeded their limits. Empty when no run caused the pause.
+       * Id of the run whose failure reached the threshold, or of the run that published the source
+       * event for which the triggers exceeded their limits. Empty when no run caused the pause.
        */
       readonly run_id: string
       readonly consecutive_failures?: number
@@ -106,7 +107,10 @@ export type LoopEvent =
    * queue immediately.
    */
   | (Event & { readonly type: 'run.displaced'; readonly run_id: string })
-  /** The run has ended or is about to fail. `failures`: new number of consecutive failed runs. */
+  /**
+   * The run has ended or is about to fail. `failures`: the resulting number of consecutive failed
+   * runs.
+   */
   | (Event & { readonly type: 'run.left'; readonly run_id: string; readonly failures: number })
   /**
    * A trigger fired but started no run. `source_event_id`: the source event that fired the trigger;
@@ -145,8 +149,8 @@ export type LoopEvent =
    */
   | (Event & { readonly type: 'credits.spent'; readonly at: number; readonly milli: number })
   /**
-   * Work that did not fit into one commit continues at `more_at`, in Unix milliseconds, which is
-   * null if no work remains.
+   * The loop continues work that did not fit into one commit at `more_at`, in Unix milliseconds. If
+   * `more_at` is null, no work remains.
    */
   | (Event & { readonly type: 'loop.busy'; readonly more_at: number | null })
   /** The new list of all triggers that listen to source events. */
@@ -221,8 +225,8 @@ export interface RunOpening {
    */
   readonly actor?: ActorOf
   /**
-   * Id of the principal that started the requesting run. When absent, the new run counts as started
-   * by the principal that caused this command.
+   * Id of the principal that started the requesting run. If absent, the principal that caused this
+   * command is regarded as the one that started the new run.
    */
   readonly initiated_by?: string
   /** The budget of the run in thousandths of a credit. */
@@ -235,8 +239,8 @@ export interface RunOpening {
   readonly later?: true
   readonly parent?: { readonly run_id: string; readonly loop_id?: string; readonly step: string }
   /**
-   * The depth of the run: the depth of its parent plus 1, the `depth` of the source event that
-   * started the run, or 0.
+   * The depth of the run. For a child run, it is the depth of the parent plus 1. For a run that a
+   * source event started, it is the `depth` of the event. Otherwise, it is 0.
    */
   readonly depth: number
   /** The causal chain of the source events of the run, including this loop. */
@@ -264,8 +268,8 @@ export interface ChildRequest {
 }
 
 /**
- * A firing for a source event of a private session, without the payload, metadata and record of the
- * event.
+ * A firing that waits until the read access to the private session of its source event has been
+ * checked. The payload, metadata and record of the event are omitted.
  */
 export interface HeldFiring {
   readonly trigger_id: string
@@ -287,9 +291,10 @@ export type LoopCommands = {
   /** Requests a run of this loop. Sent by a step of a run, possibly in another shard. */
   'loop.ask': { input: ChildRequest; reply: undefined }
   /**
-   * Sent by a run of this loop. A completed or cancelled run sends this command in the commit that
-   * ends it. A failing run sends the command before it ends, and ends when it receives `run.end`.
-   * `known`: the loop opened a run that already existed and had ended.
+   * Reports that a run of this loop has ended or is about to fail. Sent by the run. A completed or
+   * cancelled run sends the command in the commit that ends it. A failing run sends the command
+   * earlier, and ends when it receives `run.end`. `known`: the loop opened a run that already
+   * existed and had ended.
    */
   'run.left': {
     input: {
@@ -304,15 +309,15 @@ export type LoopCommands = {
     reply: undefined
   }
   /**
-   * Sent by a failed run of this loop when the run is recovered. The run starts again when the loop
-   * admits it.
+   * Reports that a failed run of this loop is being recovered. Sent by the run, which starts again
+   * when the loop admits it.
    */
   'run.returns': { input: { run_id: string; trigger_id?: string }; reply: undefined }
   /** Reports that a run of this loop has spent `milli` more thousandths of a credit. */
   'run.spent': { input: { run_id: string; milli: number }; reply: undefined }
   /**
-   * Binds a handle if a trigger of the loop uses it, and otherwise frees it. Sent by the actor of
-   * the handle after the reservation has expired.
+   * Binds a handle if a trigger of the loop uses it; otherwise, frees it. Sent by the actor of the
+   * handle after the reservation has expired.
    */
   'handle.settle': { input: { handle: string; organization: string }; reply: undefined }
   /** Grants a slot: the run may start. Sent by the actor that grants slots of the organization. */
@@ -375,10 +380,11 @@ export interface HandleOwner {
 export interface Saving {
   readonly organization: string
   /**
-   * Workflows to which steps refer, by the name in the steps; absent when the request has no steps.
+   * The definitions of the workflows to which the steps refer, by the name in the steps; absent if
+   * the request contains no steps.
    */
   readonly definitions?: Readonly<Record<string, Definition>>
-  /** The time until which each reservation may be used, in Unix milliseconds, by handle. */
+  /** The expiry of each reservation in Unix milliseconds, by handle. */
   readonly reserved?: Readonly<Record<string, number>>
   /** Sealed signing secrets by trigger key; `true` leaves a secret unchanged. */
   readonly secrets?: Readonly<Record<string, string | true>>

@@ -5,7 +5,7 @@
  * P1. A loop requests a slot for a run that its own rules admit. The run starts when the loop takes
  *     the granted slot, and the loop returns the slot when the run has ended.
  * P2. The loops and the plan communicate by effects, which arrive in order and are applied exactly
- *     once. No slot is therefore lost in a crash or granted twice.
+ *     once. Therefore, a crash cannot cause a slot to be lost or granted twice.
  */
 import type { Event } from '../entry.ts'
 
@@ -28,7 +28,7 @@ export type PlaceEvent =
 export type PlaceCommands = {
   /** Requests a slot for a run. */
   'place.ask': { input: SlotRequest; reply: undefined }
-  /** Returns the slot of a run that has ended, or whose loop currently declines the slot. */
+  /** Gives a slot back, because the run has ended or its loop currently declines the slot. */
   'place.return': { input: { run_id: string }; reply: undefined }
   wake: { input: unknown; reply: undefined }
 }

@@ -24,7 +24,7 @@ type Besides =
   | 'parent_step_key'
   | 'wake_at'
   | 'wall_clock_deadline_at'
-/** The stored record. The `event` of a run of a loop is stored as `input`. */
+/** The stored record of a run. For a run of a loop, its `event` is stored as `input`. */
 export interface RunRecord extends WorkflowRun, Partial<Pick<LoopRun, OfLoop | Besides>> {}
 
 /** Whether a run belongs to a loop. */

@@ -65,7 +65,10 @@ const NOTHING = /^0+$/
 export const isRef = (text: string): boolean =>
   /^[^-/]/.test(text) && !/[\s\p{Cc}~^:?*[\\]|\.\.|\/\/|@\{|\/$|\.$|\.lock$/u.test(text)
 
-/** Returns the target that a reference selects. A short name is a branch or a tag. */
+/**
+ * Returns the target that a reference selects. A name that does not begin with `refs/` selects a
+ * branch or a tag.
+ */
 const targetOf = (ref: string): Target => {
   if (COMMIT.test(ref)) return { commit: ref }
   if (ref.startsWith('refs/heads/')) return { branch: ref.slice('refs/heads/'.length) }
@@ -167,9 +170,9 @@ function found(
 }
 
 /**
- * Returns the parameters of the system steps, in the order of the repositories. A folder has the
- * name of its repository. If an earlier folder has this name, the owner is added, and a number if
- * necessary.
+ * Returns the parameters of the system steps, in the order of the repositories. Each folder is
+ * named after its repository. If an earlier folder has the same name, the owner is prepended to the
+ * name, and a number is appended if necessary.
  */
 export function preparations(
   repositories: readonly Repository[],

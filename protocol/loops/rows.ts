@@ -64,8 +64,8 @@ const StartLoopRun = Closed({
 })
 export type StartLoopRun = Static<typeof StartLoopRun>
 /**
- * Returns the idempotency key of a start from either field, without surrounding white space;
- * undefined when both are absent or blank.
+ * Returns the idempotency key of a request to start a run: `idempotency_key`, otherwise
+ * `external_id`, without surrounding white space. Returns undefined if both are absent or blank.
  */
 export const startKeyOf = ({
   idempotency_key,

@@ -38,7 +38,7 @@ export const RunSource = Type.Object({
 })
 export type RunSource = Static<typeof RunSource>
 
-/** Fields that the schema of a run of a workflow does not have. */
+/** Fields of a run of a loop that the schema of a run of a workflow does not contain. */
 const ofLoops = {
   loop_name: Type.Optional(Type.String()),
   attempt: Type.Optional(Type.Integer({ minimum: 1 })),

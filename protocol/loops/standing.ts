@@ -28,8 +28,8 @@ export interface LoopStanding {
 export type LoopsEvent =
   | (Event & LoopStanding & { readonly type: 'loop.noted' })
   /**
-   * The project was deleted, so these loops must end. `next`: loops after this id follow in the
-   * next commit.
+   * The project was deleted, so these loops must end. `next`: the next commit continues with the
+   * loops after this id.
    */
   | (Event & {
       readonly type: 'project.ended'
@@ -43,8 +43,8 @@ export type LoopsCommands = {
   'loop.note': { input: LoopStanding; reply: undefined }
   /**
    * Ends the loops of the deleted project, and starts the `remove_artifacts` errand. Sent by the
-   * organization, and by the project itself to continue. `after`: loops up to this id have been
-   * notified.
+   * organization. The project also sends it to itself, to continue with the loops after the id
+   * `after`.
    */
   'project.end': { input: { organization: string; after?: string }; reply: undefined }
 }

@@ -1,7 +1,8 @@
 /**
  * The part of the Model Context Protocol (https://modelcontextprotocol.io/specification/2025-06-18)
- * that this service supports. Its messages are JSON-RPC 2.0, one per request. This file defines
- * only names and shapes. The gateway implements the methods (`gateway/mcp/`).
+ * that this service supports. Its messages have the format JSON-RPC 2.0, and each HTTP request
+ * contains one message. This file defines only names and shapes. The gateway implements the methods
+ * (`gateway/mcp/`).
  */
 import { type Static, Type } from 'typebox'
 import { Closed, JsonObject } from '../common.ts'
@@ -19,7 +20,7 @@ export const versions = ['2025-11-25', '2025-06-18', '2025-03-26'] as const
 export const EMPTY_EVENTS_SINCE = '2025-11-25'
 /**
  * JSON-RPC error codes (https://www.jsonrpc.org/specification#error_object). All other failures are
- * HTTP statuses, or results with `isError`.
+ * reported by HTTP statuses, or by results with `isError`.
  */
 const faults = { method_not_found: -32601, invalid_params: -32602, internal: -32603 } as const
 

@@ -8,8 +8,8 @@ import { Closed, JsonObject, Timestamp } from '../common.ts'
 import type { Event } from '../entry.ts'
 
 /**
- * Limits of a memory. `entries` and `pinned` are the maximum numbers of unpinned and of pinned
- * entries. `metadata` is the maximum length as JSON. Lengths are in characters.
+ * Limits of a memory. `entries`: number of unpinned entries. `pinned`: number of pinned entries.
+ * `metadata`: length of the metadata as JSON. Lengths are in characters.
  */
 export const memoryLimits = {
   key: 256,

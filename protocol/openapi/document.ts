@@ -115,7 +115,7 @@ function contentOf({ shape, verb }: Operation, { reference }: Names): Json | und
 
 /**
  * Returns every refusal code of a row: its own codes, the codes of all rows, and the codes that
- * follow from its verb, method, path and authentication.
+ * result from its verb, method, path and authentication.
  */
 export function refusalsOf(row: Operation): Code[] {
   const { shape, verb, route } = row
@@ -127,7 +127,8 @@ export function refusalsOf(row: Operation): Code[] {
     'internal',
     'service_unavailable',
   ]
-  // These codes also apply to commands without a body, which refuse a body that is sent.
+  // These codes also apply to commands that have no body, because such a command refuses a request
+  // with a body.
   if (verb === 'command' || shape.body) codes.push('payload_too_large', 'unsupported_media_type')
   if (verb !== 'query' && route.startsWith('POST ') && shape.permission !== undefined)
     codes.push('idempotency_key_conflict')

@@ -14,7 +14,7 @@ export const MAX_FAILURES = 20
 /** Maximum number of waiting interactions that are counted. */
 export const MAX_WAITING_COUNTED = 1000
 
-/** Step length of a series, by the maximum length of its period; both in minutes. */
+/** The step length (`step`) of a series whose period is at most `up_to`, both in minutes. */
 const STEPS = [
   { up_to: 180, step: 1 },
   { up_to: 12 * 60, step: 5 },
@@ -54,7 +54,7 @@ const Failure = Type.Object({
   last_run_id: Type.String(),
   last_failed_at: Timestamp,
 })
-/** Failed runs with the same error, workflow or loop, and step. */
+/** A group of failed runs with the same error, the same workflow or loop, and the same step. */
 export type Failure = Static<typeof Failure>
 
 export const RunCounts = Type.Object(

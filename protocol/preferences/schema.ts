@@ -85,14 +85,17 @@ export type PreferencesCommands = {
   /** Deletes the preferences. Sent by the project after the principal was deleted. */
   'preferences.clear': { input: unknown; reply: undefined }
 }
-/** The actor's reply omits the preferences, which the gateway has just sent. */
+/**
+ * The reply of the actor does not contain the preferences, because the gateway has just sent them
+ * to the actor.
+ */
 export interface PreferencesReplies {
   'me.save_preferences': Omit<Preferences, 'preferences'>
 }
 
 /**
- * The lists for which views can be saved. Each is returned by the `<resource>.list` row. A view can
- * also be about the rows of a table (`rows`).
+ * The lists for which views can be saved, each with the resource whose row `<resource>.list`
+ * returns the list. Views of the rows of a table (`rows`) can also be saved.
  */
 const viewedResources = {
   runs: 'run',
@@ -113,8 +116,8 @@ const viewedResources = {
 type ViewedResource = keyof typeof viewedResources
 type ViewedList = ViewedResource | 'rows'
 /**
- * Returns the name of the row whose query parameters the filter of a view uses; undefined for
- * `rows`, whose filter has the schema `RowsFilter`.
+ * Returns the name of the row that has the same query parameters as the filter of a view; undefined
+ * for `rows`, whose filter has the schema `RowsFilter`.
  */
 export const viewedRow = (list: ViewedList) =>
   list === 'rows' ? undefined : (`${viewedResources[list]}.list` as const)

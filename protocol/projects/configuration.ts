@@ -38,8 +38,8 @@ export interface Reserved {
 }
 
 /**
- * Internal commands of the organization, in addition to the commands for holds on skills, for
- * sign-in requests from devices and for console sessions.
+ * Internal commands of the organization, including those for holds on skills, for sign-in requests
+ * from devices and for console sessions.
  */
 export type OrganizationCommands = SkillHoldCommands &
   DeviceCommands &

@@ -4,7 +4,7 @@ import { type Refusal, refuse } from '../errors.ts'
 import { skillLimits } from '../skills/schema.ts'
 import { toolkitLimits } from '../toolkits/schema.ts'
 
-/** Each limit with the sentence that states it. */
+/** The limit for each type of resource, with the sentence that states the limit. */
 const limits = {
   action: [1000, (limit: number) => `A project has at most ${limit} actions.`],
   agent: [agentLimits.agents, (limit: number) => `A project has at most ${limit} agents.`],

@@ -96,7 +96,9 @@ type CommandOf<K extends Kind, N extends CommandName<K>> = Commands[K][N] & {
  */
 export type CommandName<K extends Kind = Kind> = keyof Commands[K] & string
 export type CommandInput<K extends Kind, N extends CommandName<K>> = CommandOf<K, N>['input']
-/** The reply of a command. A reply of undefined is absent in the JSON from another process. */
+/**
+ * The reply of a command. If it comes from another process as JSON, a reply of undefined is absent.
+ */
 export type CommandReply<K extends Kind, N extends CommandName<K>> = CommandOf<K, N>['reply']
 /** A command whose name determines its input and reply. */
 export interface NamedCommand<K extends Kind, N extends CommandName<K>>

@@ -1,7 +1,7 @@
 /**
  * Owner queries: the queries that the owner of an actor answers from the committed state of the
- * actor, by kind and name. An answer may come from another process as JSON, which has no undefined.
- * The absence of an optional reply is therefore null or undefined.
+ * actor, by kind and name. An answer may come from another process as JSON, which cannot represent
+ * undefined. An absent optional reply is therefore either null or undefined.
  */
 
 import type {
@@ -108,8 +108,8 @@ export interface OwnerQueries {
     repository_host: { input: { readonly name: string }; reply: KeptRepositoryHost | null }
     repository_hosts: { input: NoInput; reply: readonly RepositoryHost[] }
     /**
-     * The resources with these ids, and the resources with these values of the `match` field
-     * (`TypeFacts`).
+     * The resources with the given ids, and the resources whose `match` field (`TypeFacts`) has one
+     * of the given values.
      */
     resources: {
       input: {
@@ -246,7 +246,9 @@ export interface OwnerQueries {
     job_spec: JobSpec
     /** The data for an action call by an executor, including its parameters, or null. */
     action_call: { input: { readonly job_id: string }; reply: Optional<ActionCall> }
-    /** The row of the transcript that a generation writes, for previews of its output. */
+    /**
+     * The transcript row to which the output of a generation belongs, for previews of that output.
+     */
     generation: { input: { readonly job_id: string }; reply: Optional<Generating> }
     /** The progress of the compaction of the session. */
     detail: { input: NoInput; reply: Compacting }

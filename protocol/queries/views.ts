@@ -62,7 +62,8 @@ interface InternalQueries extends TableQueries, SemanticQueries, StreamQueries {
   /** The id of the project of an agent; absent if this partition has no such agent. */
   agent_home: { input: { agent_id: string }; reply: { project?: string } }
   /**
-   * The run id that begins with `stem` (see `stemOf`), if the project has such a run.
+   * The id of the run whose id begins with `stem` (see `stemOf`); absent if the project has no such
+   * run.
    */
   run_of_key: { input: { stem: string }; reply: { id?: string } }
   /**
@@ -107,7 +108,8 @@ interface InternalQueries extends TableQueries, SemanticQueries, StreamQueries {
   }
   /**
    * The immutable facts about a message. `thread`: the ids of the agents in the message's thread.
-   * These are the agent that started the thread, if any, and the agents that messages in it woke.
+   * These are the agent that started the thread, if any, and all agents that were woken by messages
+   * in it.
    */
   channel_facts: {
     input: { id: string; message_id: string }
@@ -131,8 +133,8 @@ interface InternalQueries extends TableQueries, SemanticQueries, StreamQueries {
     reply: { items: readonly StoredBinding[]; more: boolean }
   }
   /**
-   * Ids of the resources of a type that a blueprint can describe; with `names`, only of those with
-   * one of these names.
+   * Ids of the resources of a type that a blueprint can describe. If `names` is given, only
+   * resources with one of these names are included.
    */
   resources_named: {
     input: { type: 'loop' | 'table' | 'channel' | 'environment'; names?: readonly string[] }
@@ -157,8 +159,8 @@ interface InternalQueries extends TableQueries, SemanticQueries, StreamQueries {
   }
   /**
    * The actions and published workflows of a project, or only the one with the given catalog name.
-   * `reachable`: a connected worker that is not draining accepts the action; false if the service
-   * itself calls it.
+   * `reachable`: whether a connected worker that is not draining accepts the action. Always false
+   * for an action that the service itself calls.
    */
   callable: {
     input: { name?: string }
@@ -198,8 +200,8 @@ interface InternalQueries extends TableQueries, SemanticQueries, StreamQueries {
 }
 
 /**
- * `late`: the view did not reach the required position within the time limit of the caller, and
- * answered with older data.
+ * `late`: the view did not reach the required position within the caller's time limit, so the
+ * answer is based on older data.
  */
 interface Timely {
   readonly late?: boolean
@@ -251,8 +253,8 @@ type ViewInput<I, S> = Omit<I, 'cursor' | 'project'> & {
 /** Fields that gateways add to the input of a row. */
 interface AddedInputs {
   /**
-   * `names`: the id of the viewer, and `role:<name>` for each of its roles. `caller`: the same for
-   * the caller, present if the `inbox` parameter is set.
+   * `names`: the id of the viewer, and `role:<name>` for each of its roles. `caller`: the same
+   * names for the caller, present only if the parameter `inbox` is set.
    */
   'interaction.list': {
     viewer: Viewer & { readonly names: readonly string[] }
@@ -263,7 +265,8 @@ interface AddedInputs {
   'overview.get': { viewer: Viewer & { readonly names: readonly string[] } }
 }
 /**
- * Rows whose query differs from the row in its input or reply. The gateway completes the answer.
+ * Queries whose input or reply differs from the input or reply of their row. The gateway completes
+ * the answer.
  */
 interface CompletedQueries {
   'artifact.list': {

@@ -178,8 +178,8 @@ function check(body: PutRepositoryHost): FieldError[] {
 }
 
 /**
- * Splits the body of a change into the secrets and the other fields. The default URL of the kind
- * replaces a missing URL.
+ * Splits the body of a change into the secrets and the other fields. If the URL is missing, the
+ * default URL of the kind is used.
  */
 export function splitHost(body: PutRepositoryHost): {
   readonly host: HostFields

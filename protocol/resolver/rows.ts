@@ -64,7 +64,7 @@ export interface ResolverExtra {
   /** Null if the token is removed; absent if it is unchanged. */
   readonly sealed_token?: SealedToken | null
 }
-/** Events of the organization about these settings. */
+/** Events of the organization about the definition resolver and the OAuth return origins. */
 export type ResolverEvent =
   | (Event &
       ChangedUrlParts & {

@@ -23,14 +23,14 @@ export const resolverLimits = {
   /** Maximum of `revalidate_after_s` and of `stale_max_age_s`, in seconds: ten years. */
   age_s: 315_360_000,
   origins: 20,
-  /** Maximum number of origins in a request, before duplicates are removed. */
+  /** Maximum number of origins in a request, including duplicates. */
   sent_origins: 200,
   origin: 300,
 } as const
 
 /**
- * The defaults of omitted settings. An age of 0 means a call for every turn (`revalidate_after_s`),
- * or no limit (`stale_max_age_s`).
+ * The defaults of omitted settings. If `revalidate_after_s` is 0, every turn causes a call. If
+ * `stale_max_age_s` is 0, the age of a stored definition is not limited.
  */
 export const resolverDefaults = {
   source: 'stored',
@@ -143,7 +143,7 @@ function endpointFault(url: string): string | undefined {
 }
 
 /**
- * Returns the settings that a request stores. Omitted settings have their defaults.
+ * Returns the settings that a request stores. Omitted settings get their default values.
  * @param source the source without its brand.
  */
 export function settingsOf(
@@ -162,7 +162,10 @@ export function settingsOf(
     on_unavailable: on_unavailable ?? defaults.on_unavailable,
   }
 }
-/** Returns the source without its brand; undefined for another brand. */
+/**
+ * Returns the source without the prefix for the brand. Returns undefined for any other text, such
+ * as a source with the prefix of another brand.
+ */
 export const sourceOf = (text: string, brand: string): ResolverSource | undefined =>
   text === 'client_resolver'
     ? text

@@ -26,8 +26,8 @@ export const MIN_INTERVAL_MS = 10_000
 const DESCRIPTORS = /^@(yearly|annually|monthly|weekly|daily|midnight|hourly)$/
 const ZONE = /^[A-Za-z][A-Za-z0-9_+\-/]{0,63}$/
 /**
- * 2000-01-01, the start of a leap year, so that patterns for 29 February soon have a firing. A
- * pattern without a firing after this time never fires.
+ * 2000-01-01, the start of a leap year, so that even a pattern for 29 February fires soon after it.
+ * A pattern that does not fire after this time never fires.
  */
 const SOME_TIME = 946_684_800_000
 

@@ -9,7 +9,9 @@ import type { FieldError } from '../errors.ts'
 import { RunCount, runFilters } from './filters.ts'
 import { Run } from './schema.ts'
 
-/** Maximum number of runs on which one request acts, and of runs that a preview contains. */
+/**
+ * Maximum number of runs on which one request acts (`runs`), and of runs in a preview (`preview`).
+ */
 export const bulkLimits = { runs: 200, preview: 20 } as const
 
 /** The statuses of the runs on which each action can act, by action. */

@@ -127,8 +127,8 @@ export type RunEventType =
   | 'artifact.published'
 
 /**
- * Returns the wait for a source event that an event opens or closes; undefined when the event does
- * neither. An event that ends a run implicitly ends all its waits. This function does not report
+ * Returns the wait for a source event that this run event opens or closes; undefined if it does
+ * neither. An event that ends the run also ends all of its waits, but this function does not report
  * them.
  */
 export function waitChange({ type, payload = {} }: RunEvent):

@@ -23,8 +23,8 @@ const named = { name: { of: isOfWorkflow }, description: { of: isOfWorkflow } }
  */
 export const runAdditions = additions(named)
 /**
- * The additions of a single run. The spec is one only for a run of a loop, because the published
- * record of a workflow run contains it.
+ * The additions of a single run. `spec` is an addition only for a run of a loop, because the
+ * published record of a workflow run already contains it.
  */
 export const runDetailAdditions = additions({
   ...named,

@@ -56,7 +56,7 @@ export interface AgentBundle extends Bundle {
 export const isSameBundle = (a: AgentBundle, b: AgentBundle): boolean =>
   a.digest === b.digest && JSON.stringify(a.definition) === JSON.stringify(b.definition)
 /**
- * The settings that a run specifies for the environment of an agent. `owner_id` is omitted, because
+ * The settings that a run specifies for the environment of an agent, without `owner_id`, because
  * the run may not know the id of the agent.
  */
 type AgentEnvironment = Omit<EnvironmentBinding, 'mode' | 'owner_id'> &

@@ -106,7 +106,7 @@ export function fileOf(block: JsonObject): string | undefined {
 }
 /**
  * Returns the text block that replaces a file that is not shown to the model.
- * @param why the reason, which ends the sentence in the block.
+ * @param why the reason, with which the sentence in the block ends.
  */
 export const unreadFileBlock = (
   { type, title, media_type, size_bytes }: JsonObject,

@@ -100,7 +100,7 @@ export interface TurnWork {
     readonly through: number
   }
   readonly segment?: Segment
-  /** The number of equal calls so far, by signature. */
+  /** How often each call has been made so far, by the signature of the call. */
   readonly repeats: Readonly<Record<string, number>>
   readonly usage: Usage
   /** Names of the skills that the model has loaded. */
@@ -115,8 +115,8 @@ export interface TurnWork {
   readonly exchange?: TurnExchange
   /**
    * The `depth` of the source events of the turn's messages and questions: the number of runs in
-   * the causal chain that led to the turn. If absent, it counts as 0, except in a turn of a run,
-   * where it counts as greater than the maximum.
+   * the causal chain that led to the turn. If it is absent, it is regarded as 0 or, in a turn of a
+   * run, as greater than the maximum.
    */
   readonly depth?: number
   /**

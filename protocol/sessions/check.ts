@@ -26,8 +26,8 @@ const isObject = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /**
- * Whether a message is dropped as a whole, because it has a block of type `file`, which the service
- * cannot read.
+ * Whether a message is dropped as a whole because one of its blocks has the type `file`, which the
+ * service cannot read.
  */
 export const isDropped = (content: readonly JsonObject[]): boolean =>
   content.some(({ type }) => type === 'file')

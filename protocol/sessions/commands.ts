@@ -66,8 +66,8 @@ export type SessionCommands = {
     reply: { artifact_id: string; attached?: Attached; expires_at?: number }
   }
   /**
-   * Abandons a failed upload unless it is complete. Sent by the gateway. `abandoned`: false if the
-   * file is stored, otherwise true.
+   * Abandons an upload after a failure, unless the file is already stored. Sent by the gateway.
+   * `abandoned`: false if the file is stored, otherwise true.
    */
   'attachment.abandon': { input: Attaching; reply: { readonly abandoned: boolean } }
   /**
@@ -168,7 +168,7 @@ export interface TurnSpending {
 }
 
 /**
- * The location of the session of a request. `root`: the first session of the session key.
+ * The location of the session that a request uses. `root`: the first session of the session key.
  * `generation`: the number of earlier sessions with this key.
  */
 export interface Place {

@@ -47,8 +47,8 @@ export type SessionFrame =
   | (Event & { readonly type: 'turn.upsert' } & TurnUpsert)
   | (Event & { readonly type: 'interaction.upsert' } & Interaction)
 /**
- * Data for the source event of a final message of a user or an agent. The transcript does not
- * contain this data. `depth`: the `depth` of the source event.
+ * Data for the source event that reports a final message of a user or an agent. The transcript does
+ * not contain this data. `depth`: the `depth` of the source event.
  */
 export interface MessageSourceFacts {
   readonly session_key: string
@@ -71,8 +71,8 @@ export const rowIn = ({
   ...row
 }: Extract<SessionFrame, { type: 'message.upsert' }>): TranscriptMessage => row
 /**
- * A change to a block. If `progress` is absent, the value is unchanged. Null removes it, and an
- * object replaces it.
+ * A change to a block. If `progress` is absent, the progress of the block is unchanged. Null
+ * removes it, and an object replaces it.
  */
 export interface BlockPatch {
   readonly status?: string

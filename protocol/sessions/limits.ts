@@ -36,11 +36,11 @@ export const limits = {
   nudge_keys: 1000,
   /** Number of tool use ids that a session stores. The oldest are dropped first. */
   known_calls: 1000,
-  /** Number of turns that have not ended, together with pending nudges. */
+  /** Number of turns that have not ended, plus number of pending nudges. */
   turns: 50,
   /**
-   * The maximum window, in rows and in characters of their content, if compaction does not keep it
-   * smaller. It is roughly the capacity of the largest models.
+   * Limits of the window, in rows and in characters of their content. They apply when compaction
+   * does not keep the window smaller, and correspond roughly to the capacity of the largest models.
    */
   window: { rows: 2000, size: 4_194_304 },
   /** Duration of a compaction in milliseconds. */

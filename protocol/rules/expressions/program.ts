@@ -36,7 +36,7 @@ export interface Reference {
 }
 export interface Program {
   readonly run: Code
-  /** Root names, each at its first use. */
+  /** The root names that the program reads, each with the position of its first use. */
   readonly roots: readonly Reference[]
   /** Steps that are read by a literal name or index: `steps.x`, `steps["x"]`, `steps[0]`. */
   readonly steps: readonly Reference[]

@@ -5,8 +5,8 @@ import type { Step } from '../../workflows/steps.ts'
 import type { StepRule } from './template.ts'
 
 /**
- * Root names available to the expressions of a workflow, unless another list below applies. `event`
- * is an alias of `input`.
+ * Root names available to the expressions of a workflow, except where one of the lists below
+ * applies instead. `event` is an alias of `input`.
  */
 export const ROOTS = ['input', 'event', 'config', 'meta', 'run', 'steps'] as const
 /** Root names available to the conditions of event triggers and of waits for events. */
@@ -33,7 +33,7 @@ export interface Scope {
 export const idOf = (step: Pick<Step, 'id'>, index: number): string => step.id ?? String(index)
 
 /**
- * Returns the scope of the step at an index of a list.
+ * Returns the scope of the step at this index in a list of steps.
  * @param outer the scope of the step that contains the list.
  * @param system ids of the system steps before the list.
  */

@@ -108,8 +108,8 @@ export const renderNative = (value: unknown, roots: Roots): unknown =>
   render(value, { scope: scopeOf(roots), native: true, sizeBudget: { left: MAX_SIZE } })
 
 /**
- * Checks a reference to a step by a literal name. Returns the reason for rejecting the reference,
- * or undefined.
+ * Checks a reference that identifies a step by a literal name. Returns the reason why the reference
+ * is not allowed; undefined if it is allowed.
  */
 export type StepRule = (step: Reference) => string | undefined
 
@@ -184,7 +184,9 @@ function faultsIn(
 
 const lookUp = (document: unknown, path: string): unknown =>
   path.split('.').reduce<unknown>(member, document)
-/** Returns the value in an event at a path of a `match`; null if the path leads to no value. */
+/**
+ * Returns the value to which a path of a `match` leads in an event; null if it leads to no value.
+ */
 export function valueAt(document: unknown, path: string): unknown {
   const prefix = path.startsWith('event.') ? 'event' : path.startsWith('meta.') ? 'meta' : undefined
   if (prefix) return lookUp(member(document, prefix), path.slice(prefix.length + 1))

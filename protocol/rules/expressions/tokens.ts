@@ -24,8 +24,8 @@ const match = (pattern: RegExp, source: string, at: number): string | undefined 
 }
 
 /**
- * Returns the end of the string literal whose opening quotes end at `from`, or undefined if it is
- * not closed.
+ * Returns the offset after the string literal whose content begins at `from`; undefined if the
+ * literal is not closed.
  */
 function closing(source: string, quote: string, from: number): number | undefined {
   for (let at = from; at < source.length; at++) {

@@ -17,7 +17,7 @@ interface Relation {
 export interface Rewritten {
   /** The rewritten source, in CEL. */
   readonly text: string
-  /** The relation of each `in`, by the offset of the `in` in the text. */
+  /** The relation that each `in` in the text represents, by the offset of the `in`. */
   readonly relations: ReadonlyMap<number, Relation>
   /** Maps an offset in the rewritten text to the offset in the original source. */
   readonly origin: (offset: number) => number

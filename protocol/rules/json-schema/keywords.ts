@@ -1,8 +1,8 @@
 /**
  * The keywords of JSON Schema, one function each. A keyword function reports errors and returns
  * whether the value fits. It returns true when the keyword does not apply to the type of the value.
- * Most functions also ignore a malformed keyword. Each function charges work that depends on the
- * size of the schema or of the value to the budget.
+ * Most functions also ignore a malformed keyword. Each function charges the budget for work that
+ * depends on the size of the schema or of the value.
  */
 
 import { equal, isObject, spend } from '../expressions/values.ts'
@@ -155,7 +155,9 @@ const objects: Keywords = {
   },
 }
 
-/** Whether all items from an index onward fit one schema. */
+/**
+ * Whether all items from the index `from` onward fit one schema. Marks these items as evaluated.
+ */
 function eachItem({ value, evaluated, inner }: Check, given: unknown, from: number): boolean {
   if (!Array.isArray(value)) return true
   let fits = true
@@ -165,7 +167,10 @@ function eachItem({ value, evaluated, inner }: Check, given: unknown, from: numb
   }
   return fits
 }
-/** Whether the first items each fit the schema at the same index. */
+/**
+ * Whether each item fits the schema at the same index. Items beyond the last schema are ignored.
+ * Marks the other items as evaluated.
+ */
 function eachInTurn({ value, evaluated, inner }: Check, given: readonly unknown[]): boolean {
   if (!Array.isArray(value)) return true
   let fits = true

@@ -30,7 +30,7 @@ import { resolveReference } from './reference.ts'
 
 /** Default maximum number of steps of one check. A step takes about ten nanoseconds. */
 const MAX_STEPS = 2_000_000
-/** Maximum depth of one check, over nested schemas, references and values together. */
+/** Maximum depth of one check. Nested schemas, references and nested values all count toward it. */
 const MAX_DEPTH = 400
 /** Maximum number of reported faults. */
 const MAX_FAULTS = 20
@@ -220,8 +220,9 @@ class Checking {
 const TOO_DEEP = `needs more than ${MAX_DEPTH} nested checks`
 
 /**
- * Whether the errors of a schema explain a mismatch better than the best errors so far: at least
- * one is about a part of the value and reports no missing property, and there are fewer errors.
+ * Whether the errors of a schema explain a mismatch better than the best errors so far. This is the
+ * case if there are fewer of them, and if at least one concerns a part of the value and does not
+ * report a missing property.
  */
 function isCloser(
   found: readonly FieldError[],

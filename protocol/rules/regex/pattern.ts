@@ -13,7 +13,8 @@
 import { fail } from '../expressions/values.ts'
 
 /**
- * Ranges of code points: the first and the last code point of each range, one range after another.
+ * A list of ranges of code points. Each range is represented by two consecutive elements, its first
+ * and its last code point.
  */
 type Ranges = readonly number[]
 /**
@@ -72,9 +73,9 @@ export const ECMASCRIPT: Dialect = {
 export const MAX_PROGRAM = 2000
 /** Maximum nesting of groups in levels. */
 const MAX_NESTING = 50
-/** Code points of `\d`: pairs of the first and last of each range. */
+/** Code points of `\d`, as the first and the last code point of each range. */
 const DIGIT: Ranges = [48, 57]
-/** Code points of `\w`: pairs of the first and last of each range. */
+/** Code points of `\w`, as the first and the last code point of each range. */
 export const WORD: Ranges = [48, 57, 65, 90, 95, 95, 97, 122]
 /** Code points of the control escapes, such as `\n`, by letter. */
 const CONTROLS: Readonly<Record<string, number>> = { n: 10, r: 13, t: 9, f: 12, v: 11, a: 7 }
@@ -93,8 +94,8 @@ const singleOf = ({ ranges, properties }: CodePoints): number | undefined =>
   ranges.length === 2 && ranges[0] === ranges[1] && properties.length === 0 ? ranges[0] : undefined
 
 /**
- * Appends the instructions of a part of the pattern to the program. After a match, execution
- * continues with the next instruction.
+ * Appends the instructions for a part of the pattern to the program. When the part has matched,
+ * execution continues with the next instruction.
  */
 type Emit = (out: Output) => void
 interface Output {

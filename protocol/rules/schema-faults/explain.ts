@@ -224,9 +224,9 @@ function object(
 
 /**
  * Reports the faults of one branch of a union, or nothing when a branch fits. If all branches have
- * a constant in the same field, the constant selects the branch. Otherwise, the branch with the
- * fewest faults is selected among the branches with a fault below `path`. If there is no such
- * branch, a single fault lists what the branches expect.
+ * a constant in the same field, the constant selects the branch. Otherwise, only branches with a
+ * fault below `path` are considered, and the one with the fewest faults is selected. If there is no
+ * such branch, a single fault lists what the branches expect.
  */
 function union(all: readonly Schema[], value: unknown, path: string, faults: FieldError[]): void {
   const branches = all.filter(({ type }) => type !== 'null' || value === null)
@@ -272,8 +272,8 @@ function union(all: readonly Schema[], value: unknown, path: string, faults: Fie
 }
 
 /**
- * Reports the faults of the branch whose constant equals the value's field `constant`. If there is
- * no such branch, reports a fault of that field.
+ * Reports the faults of the branch whose constant is the value of the field `constant`. If there is
+ * no such branch, reports a fault of this field.
  */
 function meant(
   branches: readonly Schema[],

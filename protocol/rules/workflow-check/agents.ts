@@ -62,8 +62,8 @@ export const checkJudge = (
     : checkTemplate(prompt, roots, below(path, 'prompt'), rule)
 
 /**
- * A field of a workflow that refers to an agent. A field without a name refers to the agent of the
- * loop.
+ * A field of a workflow that refers to an agent. If `name` is undefined, it refers to the agent of
+ * the loop.
  */
 interface NamedAgent {
   readonly field: string

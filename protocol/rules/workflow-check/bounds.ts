@@ -12,7 +12,7 @@ const MAX_DEPTH = 48
 const MAX_VALUES = 20_000
 /**
  * Maximum number of interpolations in a document. All of them are compiled before the request is
- * answered. Meanwhile, the process handles no other request.
+ * answered, and the process handles no other request in the meantime.
  */
 const MAX_INTERPOLATIONS = 4000
 
@@ -61,8 +61,8 @@ function placesOf(document: unknown, path: string): FieldError[] {
 }
 
 /**
- * Returns the faults of a document that exceeds the limits. A fast count comes first, because paths
- * are needed only for faults.
+ * Returns the faults of a document that exceeds the limits. The document is first measured without
+ * paths, which is fast. Paths are computed only for faults.
  */
 export function checkSize(document: unknown, path: string): FieldError[] {
   const extent = { values: 0, interpolations: 0 }

@@ -28,7 +28,7 @@ const unnamed = (steps: readonly Step[], path: string): string[] =>
       : [],
   )
 
-/** Returns the faults of the location of one action. */
+/** Returns the faults of the `execution_location` of one action. */
 export const checkLocation = (
   config: Parameters<typeof needsEnvironment>[0],
   path: string,
