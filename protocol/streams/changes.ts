@@ -61,7 +61,7 @@ export type ClosableKind = (typeof closableKinds)[number]
 /** A change to a record. */
 export interface RecordChange {
   readonly kind: string
-  /** Absent: any record of the kind may have changed. */
+  /** The id of the record; absent if any record of the kind may have changed. */
   readonly id?: string
   /**
    * The id of a principal whose access to the record has changed. Only this principal receives the

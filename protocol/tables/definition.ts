@@ -8,7 +8,8 @@ import { type Column, type TableSchema, tableLimits } from './schema.ts'
 import { isOfType, typeNames } from './values.ts'
 
 /**
- * The columns of a schema by name, cached because the column of every value in a row is looked up.
+ * The columns of each schema by name. They are cached, because every value of a row requires a
+ * lookup of its column.
  */
 const columnMaps = new WeakMap<TableSchema, ReadonlyMap<string, Column>>()
 

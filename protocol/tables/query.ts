@@ -124,7 +124,8 @@ function conditionsOf(
     if (Object.keys(wishes).length === 0)
       faults.push({ field: path, message: 'must have at least one operator' })
     for (const [operator, value] of Object.entries(wishes)) {
-      // A condition without an operator means equality. Its faults have the path of the column.
+      // A value without an operator means equality. Its faults are reported at the path of the
+      // field.
       const at = typeof wish === 'object' && wish !== null ? `${path}.${operator}` : path
       if (!operators.has(operator)) {
         faults.push({ field: at, message: 'is not an operator', expected: [...operators] })

@@ -19,8 +19,8 @@ function parsed(text: string): unknown {
 }
 
 /**
- * Returns the value of a text in a column. Columns of the types `string` and `any` accept every
- * text unchanged. In other columns, a blank text is null. Values that are not texts are returned
+ * Converts a text to a value of a column. Columns of the types `string` and `any` accept every text
+ * unchanged. For other columns, a blank text becomes null. Values that are not texts are returned
  * unchanged.
  */
 export function valueOfText(type: ColumnType, value: unknown): unknown {

@@ -57,8 +57,8 @@ type Destination =
       readonly secret_ref: string
     } & UrlParts)
 /**
- * The content and the destination of a delivery. `once`: a test, which is attempted only once and
- * appears in no list.
+ * The content and the destination of a delivery. `once`: the delivery is a test, which is attempted
+ * only once and is not listed.
  */
 export interface DeliveryOpening {
   readonly to: Destination

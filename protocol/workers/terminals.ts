@@ -31,10 +31,7 @@ export const terminalLimits = {
   idle: 3_600_000,
   /** Maximum duration of a terminal. */
   duration: 12 * 3_600_000,
-  /**
-   * Time between two `beat` messages, by which the two gateways show each other that they are
-   * alive.
-   */
+  /** Interval of the `beat` messages with which each gateway shows the other that it is alive. */
   beat: 15_000,
   /** Time without a message from the other gateway after which a terminal ends. */
   silence: 45_000,
