@@ -285,7 +285,7 @@ export const MessagePage = Type.Object({
   next_sequence: Type.Optional(Type.Integer()),
   prev_sequence: Type.Optional(Type.Integer()),
 })
-/** Converts a final row of the transcript to its form in the log. */
+/** Converts a final row of the transcript to a message of the log. */
 export const sessionMessage = ({
   id,
   session_id,

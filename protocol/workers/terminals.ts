@@ -13,7 +13,7 @@
  */
 import { type Static, Type } from 'typebox'
 
-/** Sizes in bytes, times in milliseconds. */
+/** Limits of terminals. Sizes are in bytes, and times in milliseconds. */
 export const terminalLimits = {
   /** Maximum number of bytes in one message. */
   chunk: 32_768,
@@ -175,7 +175,9 @@ export class ByteWindow {
     this.#sent += count
     return this.free >= 0
   }
-  /** Records the acknowledged total. Ignores a total that was never sent or is out of date. */
+  /**
+   * Records the acknowledged total. Ignores a total that is out of date or exceeds the sent bytes.
+   */
   acknowledge(total: number): void {
     if (total > this.#acknowledged && total <= this.#sent) this.#acknowledged = total
   }

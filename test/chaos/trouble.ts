@@ -15,7 +15,7 @@ interface Options {
   readonly now: () => number
   /** The time at which all faults are undone, in milliseconds since the load began. */
   readonly until: number
-  /** Whether there is no backlog of requests. */
+  /** Whether the number of pending requests is normal. */
   readonly calm: () => boolean
   readonly signal: AbortSignal
   readonly say: (line: string) => void

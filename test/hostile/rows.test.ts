@@ -279,7 +279,7 @@ const routes = (row: Row, { method, path }: Asked): boolean => {
   const pattern = patterns.get(row)
   return pattern?.method === method && pattern.path.test(path.split('?')[0] ?? '')
 }
-/** Returns the fault of the response to a request; undefined if it is as documented. */
+/** Returns the fault of the response to a request, or undefined if the response is documented. */
 function faultOf(name: RowName, row: Row, asked: Asked, answer: Answered): string | undefined {
   const { method } = routeOf(row)
   const elsewhere = !routes(row, asked)

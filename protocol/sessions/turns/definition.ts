@@ -87,7 +87,7 @@ export interface TurnDefinition
   readonly max_generations?: number
   /** Overrides the default maximum number of identical tool calls; 0 means unlimited. */
   readonly max_repeats?: number
-  /** The project requires a principal other than the requester to approve destructive actions. */
+  /** Present if a principal other than the requester must approve destructive actions. */
   readonly separate_approver?: true
   /** The price of tokens; absent when it is unknown. */
   readonly price?: Price

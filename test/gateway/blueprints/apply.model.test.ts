@@ -9,7 +9,7 @@
  *   uninterrupted apply, even if the last message of the dead gateway arrives during the repeat.
  * - Two concurrent applies of one blueprint end in the state that one of the two serial orders
  *   produces.
- * - No resource ever has two bindings, and no key of a blueprint two resources.
+ * - No resource ever has two bindings, and no key of a blueprint ever has two resources.
  *
  * `BLUEPRINT_RUNS` sets the number of runs of each property, and `BLUEPRINT_SEED` the seed.
  */

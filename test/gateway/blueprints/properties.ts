@@ -96,8 +96,8 @@ export const isRepeatable = (history: History, request: Request, plant?: Plant):
 /**
  * Asserts that an apply that is repeated after its gateway died ends in the state of an
  * uninterrupted apply.
- * @param deaths the step of each death. `late` is the moment during the repeat when the last
- *   message of the dead gateway arrives, or 0 for never.
+ * @param deaths the deaths to test. `place` selects the step of the death. `late` determines when
+ *   the last message of the dead gateway arrives during the repeat; 0 means never.
  */
 export const isConvergent = (
   history: History,
