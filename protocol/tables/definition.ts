@@ -13,7 +13,7 @@ import { isOfType, typeNames } from './values.ts'
  */
 const columnMaps = new WeakMap<TableSchema, ReadonlyMap<string, Column>>()
 
-/** Returns the last column with this name; undefined when no column has the name. */
+/** Returns the last column with this name, or undefined if no column has the name. */
 export function columnOf(schema: TableSchema, name: string): Column | undefined {
   let columns = columnMaps.get(schema)
   if (!columns) {

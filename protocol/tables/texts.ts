@@ -65,7 +65,7 @@ export const filterOfTexts = (schema: TableSchema, filter: JsonObject): JsonObje
 
 /**
  * Converts texts in parameters whose schema requires a number, an object or an array. A parameter
- * that is the empty text is removed, because it means that there is no value.
+ * whose value is the empty text is removed.
  * @param input_schema schema of an object, whose `properties` have types.
  */
 export function parametersOfTexts(input_schema: JsonObject, parameters: JsonObject): JsonObject {

@@ -29,7 +29,7 @@ import { shownIn } from './support/shown.ts'
 const { s, client } = await serviceWithClient(t)
 const authorization = `Bearer ${s.key}`
 const json = 'application/json'
-/** Codes with which a path or a method is refused before a row is found. */
+/** Codes with which a request is refused if no row has its path and method. */
 const nowhere: readonly Code[] = ['not_found', 'method_not_allowed']
 t.comment(`HOSTILE_SEED=${seed}`)
 t.setTimeout(tries(400_000))

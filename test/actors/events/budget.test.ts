@@ -21,7 +21,7 @@ type Overruns = Readonly<Record<string, Overrun>>
 interface Outcome {
   /** The number of runs that triggers started, by loop. */
   readonly started: Record<string, number>
-  /** The reason why each paused loop was paused, by loop. */
+  /** The reasons why loops were paused, by loop. */
   readonly paused: Record<string, string>
 }
 

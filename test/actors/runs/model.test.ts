@@ -376,7 +376,7 @@ function checkRest(scene: Run): void {
     )
 }
 
-/** Returns the session of each turn that the run waits for, by turn id. */
+/** Returns the sessions of the turns that the run waits for, by turn id. */
 const turning = (scene: Run): Map<string, string> =>
   new Map(
     placesOf(scene.state).flatMap(([, { wait }]) =>
