@@ -55,7 +55,7 @@ const escaped = (char: string): string =>
 export const names = {
   /** The stream of a partition, which is the source of truth. */
   journal: (partition: number) => `JOURNAL_${partition}`,
-  /** The KV bucket with the snapshots and checkpoints of a partition, which is only a cache. */
+  /** The KV bucket with the snapshots and checkpoints of a partition. It is only a cache. */
   state: (partition: number) => `STATE_${partition}`,
   /**
    * The KV bucket with the constants of the installation: the numbers of partitions and shards, the
@@ -179,8 +179,8 @@ export const firstTokens: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Returns the matching key of a job. Jobs with equal keys can be performed by the same candidates:
- * workers of one capability, and also the service itself unless `workers_only` is set.
+ * Returns the matching key of a job. Jobs with equal keys have the same candidates: the workers
+ * with one capability and, unless `workers_only` is set, the service itself.
  */
 export const lineOf = (
   job: Parameters<typeof offerCapability>[0] & { workers_only?: true },

@@ -116,7 +116,9 @@ const onlyIn: readonly (readonly [RegExp, RegExp])[] = [
   [/AbortSignal\.any/, /^client\/watchdog\.ts$/],
 ]
 
-/** The file that lists the packages outside the bundle, without importing them. */
+/**
+ * This file may name every package: it lists the packages that are not bundled, but imports none.
+ */
 const names = 'nodes/boot/program.mjs'
 
 const files = [...folders, 'test', 'bench'].flatMap((folder) =>
@@ -196,7 +198,7 @@ const long: Readonly<Record<string, number>> = {
   'test/views/tables/configuration.test.ts': 450,
 }
 
-/** The maximum number of files in a folder, so that a reader can survey each folder. */
+/** The maximum number of files in a folder. The limit makes every folder easy to survey. */
 const MAX_FILES = 15
 t.test(`every folder has at most ${MAX_FILES} files`, async (t) => {
   const counts = new Map<string, number>()

@@ -14,7 +14,7 @@ import { root } from './support/structure/sources.ts'
 
 const run = promisify(execFile)
 /**
- * Identifies this clone, because clones that share a folder of packages need separate build
+ * A hash that identifies this clone. Clones may share a folder of packages, but need separate build
  * information for the type checker.
  */
 const clone = createHash('sha256').update(root).digest('hex').slice(0, 12)

@@ -79,7 +79,7 @@ const binds = (bound: ts.BindingName, name: string): boolean =>
 
 t.test('no cast at view, ask or command', async (t) => {
   const sources = [...readSources(['gateway', 'views', 'nodes'])]
-    // The shard host answers these calls and makes none.
+    // The shard host is not checked, because it only answers these calls.
     .filter(([path]) => !path.startsWith('nodes/host/'))
   t.ok(sources.length > 100)
   const casts = sources.flatMap(([path, text]) => castsIn(path, text))

@@ -35,7 +35,7 @@ const kind = /^\s*loop\??:|['"]loop['"]/
 const imported =
   /import (?:type )?\{([^}]*)\} from '[^']*(?:\/loops\/loop\.ts|tables\/loops\/[^']+)'/g
 
-/** Returns the lines of a file that register loops, each after the name of the file. */
+/** Returns the lines of a file that register loops, each with the name of the file before it. */
 function registrations(file: string): string[] {
   const text = readFileSync(join(root, file), 'utf8')
     .replace(/\/\*[\s\S]*?\*\//g, '')

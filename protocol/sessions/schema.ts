@@ -1,7 +1,8 @@
 /**
  * Schemas of sessions, turns, messages and nudges as clients receive them. All objects except
- * usages and pages of messages are closed: they have exactly these fields. The messages and turns
- * that clients fold have the same shape in pages and in frames, except for the `phase` of turns.
+ * usages and pages of messages are closed: they have no other fields. The messages and turns of a
+ * transcript have the same fields in pages and in frames, except that only frames contain the
+ * `phase` of a turn.
  */
 import { type Static, Type } from 'typebox'
 import { additions } from '../additions.ts'
@@ -182,7 +183,7 @@ export type TranscriptTurn = Static<typeof TranscriptTurn>
 export type TurnUpsert = TranscriptTurn & {
   readonly phase: 'queued' | 'running' | 'waiting' | null
 }
-/** Converts a turn from its form in frames to its form in pages. */
+/** Converts a turn from a frame to a turn of a page, which has no `phase`. */
 export const transcriptTurn = ({ phase: _, ...record }: TurnUpsert): TranscriptTurn => record
 const agentTurnMembers = {
   ...turn,
@@ -222,7 +223,10 @@ export type TurnExtra = Pick<
   TurnDetail,
   'error_scope' | 'effective_timeout_seconds' | 'asked_by' | 'credit_cost_milli'
 >
-/** Returns the record of a turn, composed of its form in frames and the other fields. */
+/**
+ * Returns the record of a turn: the turn from a frame without `phase` and `wait`, and the fields
+ * that the transcript does not contain.
+ */
 export const agentTurn = (
   { phase: _, wait: __, ...turn }: TurnUpsert,
   extra: TurnExtra,
@@ -255,8 +259,8 @@ export const TranscriptMessage = Type.Object(
 )
 export type TranscriptMessage = Static<typeof TranscriptMessage>
 /**
- * A message of a session's log. The sequences of the log are 1, 2, 3 and so on. Context rows have
- * sequences too, but are listed only on request.
+ * A message of a session's log. Messages are numbered consecutively from 1. Context rows are
+ * numbered too, but are listed only on request.
  */
 export const SessionMessage = Type.Object(
   {
@@ -281,7 +285,7 @@ export const MessagePage = Type.Object({
   next_sequence: Type.Optional(Type.Integer()),
   prev_sequence: Type.Optional(Type.Integer()),
 })
-/** Converts a final row of the transcript to its form in the log. */
+/** Converts a final row of the transcript to a message of the log. */
 export const sessionMessage = ({
   id,
   session_id,

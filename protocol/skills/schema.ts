@@ -75,5 +75,5 @@ export type SkillEvent =
       readonly skill: Patch<Skill>
       readonly changes: Changes
     })
-  /** Also deletes the assignments of the skill to agents of the project. */
+  /** The skill is deleted together with its assignments to agents of the project. */
   | (Event & { readonly type: 'skill.deleted'; readonly id: string; readonly name: string })

@@ -10,7 +10,7 @@
 import type { RowName } from '../api.ts'
 import type { Entry, Event, Kind } from '../entry.ts'
 
-/** The row whose permission a caller needs to receive changes to records of a kind, by kind. */
+/** For each kind of record, the row whose permission a caller needs to receive the changes. */
 type Listed = Readonly<Record<string, RowName>>
 const project = {
   action: 'action.list',
@@ -54,14 +54,14 @@ export const changeKinds: {
 export const allChangeKinds: readonly string[] = [
   ...new Set([...Object.keys(project), ...Object.keys(organization)]),
 ].sort()
-/** The kinds whose records may be unreadable even for a caller with the permission for the kind. */
+/** The kinds whose records a caller may be unable to read despite the permission for the kind. */
 export const closableKinds = ['artifact', 'channel', 'interaction', 'session'] as const
 export type ClosableKind = (typeof closableKinds)[number]
 
 /** A change to a record. */
 export interface RecordChange {
   readonly kind: string
-  /** Absent: any record of the kind may have changed. */
+  /** The id of the record; absent if any record of the kind may have changed. */
   readonly id?: string
   /**
    * The id of a principal whose access to the record has changed. Only this principal receives the
@@ -70,10 +70,7 @@ export interface RecordChange {
   readonly only?: string
 }
 
-/**
- * The kind of record that an actor stores, by kind of actor. Contains only actors that store a
- * single record.
- */
+/** For each kind of actor that stores a single record, the kind of this record. */
 const ofActor: { readonly [K in Kind]?: keyof typeof project } = {
   interaction: 'interaction',
   loop: 'loop',
@@ -86,7 +83,10 @@ const ofActor: { readonly [K in Kind]?: keyof typeof project } = {
   worker: 'worker',
   blueprint: 'blueprint',
 }
-/** The kind of the record that an event of a project changes, by the first part of its type. */
+/**
+ * The kinds of records that events of a project change. Each key is the first part of an event
+ * type.
+ */
 const ofProjectEvent: Readonly<Record<string, keyof typeof project>> = {
   action: 'action',
   agent: 'agent',

@@ -9,9 +9,10 @@ export interface ChangeReader {
 }
 export interface StreamQueries {
   /**
-   * The records of a project that have changed after a cursor, oldest change first, each once with
-   * the cursor of its last change. `of`: id of the project or of the organization. `last`: the
-   * cursor up to which the answer is complete. `floor`: changes before this cursor may be missing.
+   * The records that have changed after a cursor. Each record is listed once, with the cursor of
+   * its last change, and the oldest change comes first. `of`: id of the project or of the
+   * organization that has the records. `last`: the cursor up to which the answer is complete.
+   * `floor`: changes before this cursor may be missing.
    */
   changes: {
     input: { readonly of: string; readonly after: number }
@@ -23,8 +24,9 @@ export interface StreamQueries {
     }
   }
   /**
-   * Which records each reader may read. `gone`: the positions in `records` of those that do not
-   * exist. `readable`: for each reader, the positions in `records` of those that it may read.
+   * Which of the given records each reader may read. The reply contains indexes of `records`.
+   * `gone`: the records that do not exist. `readable`: for each reader, the records that it may
+   * read.
    */
   changes_readable: {
     input: {

@@ -12,7 +12,10 @@ import { LogFilter } from '../jobs/logs.ts'
 import { allChangeKinds } from './changes.ts'
 import { SUBSCRIPTIONS_PER_STREAM } from './limits.ts'
 
-/** A topic. `filters` are the names of its filters, if it has any. */
+/**
+ * A topic. `target`: whether a subscription names a target, such as a run. `cursor`: the type of
+ * the cursors. `filters`: the names of the filters, if there are any.
+ */
 interface Topic {
   readonly target: boolean
   readonly cursor: 'number' | 'text' | 'none'

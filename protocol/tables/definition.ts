@@ -8,11 +8,12 @@ import { type Column, type TableSchema, tableLimits } from './schema.ts'
 import { isOfType, typeNames } from './values.ts'
 
 /**
- * The columns of a schema by name, cached because the column of every value in a row is looked up.
+ * The columns of each schema by name. They are cached, because every value of a row requires a
+ * lookup of its column.
  */
 const columnMaps = new WeakMap<TableSchema, ReadonlyMap<string, Column>>()
 
-/** Returns the last column with this name; undefined when no column has the name. */
+/** Returns the last column with this name, or undefined if no column has the name. */
 export function columnOf(schema: TableSchema, name: string): Column | undefined {
   let columns = columnMaps.get(schema)
   if (!columns) {

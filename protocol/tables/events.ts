@@ -38,8 +38,8 @@ interface RowChange {
   readonly table_name: string
   readonly change: number
   /**
-   * The causation of the source event of the change. Absent when no run caused the change, and in
-   * events of earlier releases.
+   * The causation of the source event that reports the change. Absent if no run caused the change,
+   * and in events of earlier releases.
    */
   readonly causation?: Causation
 }
@@ -80,9 +80,10 @@ export type TableEvent =
         readonly shown?: JsonObject
       })
   /**
-   * Rows of one request, in its order. They share one change number. `groups`: the number of rows
-   * that each publishing command covers, in order. Each row is published by a separate command if
-   * the event has a causation, or if `groups` is absent, as in events of earlier releases.
+   * The rows of one request, in its order. They share one change number. `groups`: the sizes of the
+   * groups of consecutive rows that are published together, by one command for each group. Each row
+   * is published by a separate command if the event has a causation, or if `groups` is absent, as
+   * in events of earlier releases.
    */
   | (Event &
       RowChange & {

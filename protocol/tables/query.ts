@@ -56,7 +56,10 @@ export interface RowQueryPlan {
   readonly sort: readonly SortField[]
 }
 
-/** Returns the field with this name; undefined if the table has no such field and is not open. */
+/**
+ * Returns the field with this name. Returns undefined if the table is not open and has no such
+ * field.
+ */
 export function fieldOf(schema: TableSchema, name: string): QueryField | undefined {
   const column = columnOf(schema, name)
   if (column) return { name, type: column.type }
@@ -124,7 +127,8 @@ function conditionsOf(
     if (Object.keys(wishes).length === 0)
       faults.push({ field: path, message: 'must have at least one operator' })
     for (const [operator, value] of Object.entries(wishes)) {
-      // A condition without an operator means equality. Its faults have the path of the column.
+      // A value without an operator means equality. Its faults are reported at the path of the
+      // field.
       const at = typeof wish === 'object' && wish !== null ? `${path}.${operator}` : path
       if (!operators.has(operator)) {
         faults.push({ field: at, message: 'is not an operator', expected: [...operators] })
@@ -167,7 +171,7 @@ export function planQuery(
   return { conditions, sort: [...fields, ascending('id')] }
 }
 
-/** Returns the value of a field of a row as readers see it; undefined when it is missing. */
+/** Returns the value of a field of a row as readers see it, or undefined if it is missing. */
 export function fieldValue(
   schema: TableSchema,
   row: Omit<TableRow, 'table_id'>,

@@ -16,7 +16,7 @@ const withoutNulls = (data: JsonObject): JsonObject =>
     ? Object.fromEntries(Object.entries(data).filter(([, value]) => value !== null))
     : data
 
-/** Returns the defaults of the columns of a table, by column. */
+/** Returns the default values of the columns of a table, by column name. */
 export const defaultsOf = ({ columns }: TableSchema): JsonObject =>
   Object.fromEntries(
     columns.flatMap(({ name, default: value }) =>

@@ -14,8 +14,8 @@ export function textsOf(data: unknown): string[] {
 export const rowTokens = (data: JsonObject): string[] => textsOf(data).flatMap(tokensOf)
 
 /**
- * Returns the number of distinct query tokens that equal a token of the row. Returns undefined when
- * the row does not match, that is, when some query token is not a prefix of any token of the row.
+ * Returns the number of distinct query tokens that equal a token of the row. A row matches if every
+ * query token is a prefix of some token of the row. Returns undefined if the row does not match.
  * Matching rows are sorted by this number (descending), then by time of update (descending), then
  * by id.
  */

@@ -10,10 +10,11 @@ import { textsOf } from './search.ts'
 
 /**
  * Limits of semantic and hybrid search. `window`: the maximum number of rows in each of the lists
- * that hybrid search combines, and in its result. `examined`: of the rows that contain a word of
- * the query, the maximum number that hybrid search compares. `batch` and `characters`: the maximum
- * number of texts in a request for embeddings, and their maximum total length. `unused_days`: the
- * number of days without a search after which the vectors of a table are deleted.
+ * that hybrid search combines, and in its result. `examined`: the maximum number of rows that
+ * hybrid search compares because they contain a word of the query. `batch` and `characters`: the
+ * maximum number of texts in a request for embeddings, and their maximum total length.
+ * `unused_days`: the number of days without a search after which the vectors of a table are
+ * deleted.
  */
 export const semanticLimits = {
   window: 100,

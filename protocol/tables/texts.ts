@@ -19,8 +19,8 @@ function parsed(text: string): unknown {
 }
 
 /**
- * Returns the value of a text in a column. Columns of the types `string` and `any` accept every
- * text unchanged. In other columns, a blank text is null. Values that are not texts are returned
+ * Converts a text to a value of a column. Columns of the types `string` and `any` accept every text
+ * unchanged. For other columns, a blank text becomes null. Values that are not texts are returned
  * unchanged.
  */
 export function valueOfText(type: ColumnType, value: unknown): unknown {
@@ -65,7 +65,7 @@ export const filterOfTexts = (schema: TableSchema, filter: JsonObject): JsonObje
 
 /**
  * Converts texts in parameters whose schema requires a number, an object or an array. A parameter
- * that is the empty text is removed, because it means that there is no value.
+ * whose value is the empty text is removed.
  * @param input_schema schema of an object, whose `properties` have types.
  */
 export function parametersOfTexts(input_schema: JsonObject, parameters: JsonObject): JsonObject {

@@ -106,7 +106,7 @@ export type ToolkitEvent =
       readonly toolkit: Patch<Toolkit>
       readonly changes: Changes
     })
-  /** Also deletes the assignments of the toolkit to agents. */
+  /** The toolkit is deleted together with its assignments to agents. */
   | (Event & { readonly type: 'toolkit.deleted'; readonly id: string; readonly name: string })
 
 /**

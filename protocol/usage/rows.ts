@@ -1,12 +1,12 @@
 /**
- * The row for usage events: expenses in all projects of the organization, one event for each paid
- * answer of a model.
+ * The row that lists the expenses in all projects of the organization as usage events. Each paid
+ * answer of a model causes one event.
  */
 import { type Static, Type } from 'typebox'
 import { Closed, JsonObject, pageOf, paging, Timestamp, valuesOf } from '../common.ts'
 import { query } from '../contract.ts'
 
-/** One expense. A text field is empty where it does not apply. */
+/** One expense. Text fields that do not apply are empty. */
 export const UsageEvent = Type.Object({
   id: Type.String(),
   project_id: Type.String(),

@@ -20,9 +20,9 @@ import type { DeliveryRecord } from './rows.ts'
 export const DELIVERIES = '$deliveries'
 /** Maximum number of attempts, including the first one. */
 export const MAX_ATTEMPTS = 10
-/** Milliseconds within which a test delivery must start. No attempt is made after this time. */
+/** Time within which the attempt of a test delivery must start, in milliseconds. */
 export const START_TIMEOUT_MS = 15_000
-/** Milliseconds of back-off before the second attempt, the third attempt, and so on. */
+/** Back-off before the second attempt, the third attempt, and so on, in milliseconds. */
 const PAUSES = [
   5_000, 30_000, 120_000, 300_000, 600_000, 1_800_000, 3_600_000, 7_200_000, 14_400_000,
 ] as const
@@ -57,8 +57,8 @@ type Destination =
       readonly secret_ref: string
     } & UrlParts)
 /**
- * The content and the destination of a delivery. `once`: a test, which is attempted only once and
- * appears in no list.
+ * The content and the destination of a delivery. `once`: the delivery is a test, which is attempted
+ * only once and is not listed.
  */
 export interface DeliveryOpening {
   readonly to: Destination

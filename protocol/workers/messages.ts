@@ -54,8 +54,9 @@ export type GatewayMessage =
   | { readonly type: 'forget'; readonly project: string }
 
 /**
- * Messages that are handled in order, each as if it had been sent alone. The reply contains their
- * replies as `answers`. Older releases reply `{ok: false}`, and handle none of the messages.
+ * Several messages in one. They are handled in order, each as if it had been sent separately, and
+ * the reply contains their replies as `answers`. Older releases handle none of the messages and
+ * reply `{ok: false}`.
  */
 export interface GatewayMessages {
   readonly type: 'list'

@@ -319,8 +319,8 @@ export interface ServedEnvironment {
 export type WorkerEvent =
   /**
    * The worker has registered, or has changed the work that it accepts. `replaced`: the session and
-   * gateway of the connection that the new connection replaces. `left`: a session that no longer
-   * serves this environment.
+   * gateway of the connection that the new connection replaces. `left`: a session, and the
+   * environment that it no longer serves.
    */
   | (Event & {
       readonly type: 'worker.registered'
@@ -341,9 +341,11 @@ export type WorkerEvent =
       readonly at: number
       readonly gateway?: string
       readonly session?: string
-      /** The session has ended, and no longer serves this environment. */
+      /** The session that has ended, and the environment that it no longer serves. */
       readonly left?: ServedEnvironment
-      /** With `left`: a connection that is still open must register again. */
+      /**
+       * Present only with `left`: the connection, which must register again if it is still open.
+       */
       readonly expelled?: { readonly gateway: string; readonly generation: number }
     })
   | (Event & { readonly type: 'worker.seen'; readonly at: number; readonly leases: number })

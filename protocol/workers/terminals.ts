@@ -13,7 +13,7 @@
  */
 import { type Static, Type } from 'typebox'
 
-/** Sizes in bytes, times in milliseconds. */
+/** Limits of terminals. Sizes are in bytes, and times in milliseconds. */
 export const terminalLimits = {
   /** Maximum number of bytes in one message. */
   chunk: 32_768,
@@ -31,10 +31,7 @@ export const terminalLimits = {
   idle: 3_600_000,
   /** Maximum duration of a terminal. */
   duration: 12 * 3_600_000,
-  /**
-   * Time between two `beat` messages, by which the two gateways show each other that they are
-   * alive.
-   */
+  /** Interval of the `beat` messages with which each gateway shows the other that it is alive. */
   beat: 15_000,
   /** Time without a message from the other gateway after which a terminal ends. */
   silence: 45_000,
@@ -178,7 +175,9 @@ export class ByteWindow {
     this.#sent += count
     return this.free >= 0
   }
-  /** Records the acknowledged total. Ignores a total that was never sent or is out of date. */
+  /**
+   * Records the acknowledged total. Ignores a total that is out of date or exceeds the sent bytes.
+   */
   acknowledge(total: number): void {
     if (total > this.#acknowledged && total <= this.#sent) this.#acknowledged = total
   }

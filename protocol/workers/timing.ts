@@ -1,7 +1,7 @@
 /** The timing of workers: heartbeats, leases and claims, and the constraints between them. */
 
 /**
- * Timing in seconds. The constraints between the values are checked at startup.
+ * The timing of workers, in seconds. The constraints between the values are checked at startup.
  * - `cadence`: time between two heartbeats.
  * - `lease`: duration of a lease.
  * - `poll`: maximum duration of a claim.

@@ -155,7 +155,5 @@ export type WorkflowEvent =
       readonly changes: Changes
     })
   | (Event & { readonly type: 'workflow.deleted'; readonly id: string; readonly name: string })
-/**
- * The changes to a record for the audit log, by attribute. Secrets and specs are never included.
- */
+/** The changed attributes of a record, for the audit log. Secrets and specs are never included. */
 export type Changes = Readonly<Record<string, { readonly from?: unknown; readonly to?: unknown }>>

@@ -83,8 +83,8 @@ export const Spec = Closed({
 export type Spec = Static<typeof Spec>
 
 /**
- * Returns the workflows to which steps of a spec refer, each once, in the form that the steps use:
- * id, handle or action name.
+ * Returns the distinct references of steps to workflows. Each is an id, a handle or an action name,
+ * exactly as in the step.
  */
 export const workflowsNamed = ({ steps }: Pick<Spec, 'steps'>): string[] => [
   ...new Set(
@@ -97,9 +97,7 @@ export const workflowsNamed = ({ steps }: Pick<Spec, 'steps'>): string[] => [
     ),
   ),
 ]
-/**
- * Returns the names of the actions to which the steps and the cleanup of a spec refer, each once.
- */
+/** Returns the distinct names of the actions to which the steps and the cleanup of a spec refer. */
 export const actionsNamed = ({
   steps,
   cleanup = [],

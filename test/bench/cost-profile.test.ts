@@ -1,4 +1,4 @@
-/** The attribution of the time and bytes in profiles to modules and functions. */
+/** How the times and bytes of profiles are attributed to modules and functions. */
 import fc from 'fast-check'
 import t from 'tap'
 import {

@@ -40,8 +40,8 @@ export class Asker {
   /** The number of repeated attempts, by reason. */
   readonly again = new Map<string, number>()
   /**
-   * While true, no new attempt begins. A request then ends without a response, unless its current
-   * attempt gets the final one.
+   * If true, no more attempts are made. A pending request then ends without a response, unless its
+   * current attempt receives the final response.
    */
   over = false
   open = 0

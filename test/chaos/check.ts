@@ -26,8 +26,8 @@ export const kinds = {
 export type Kind = keyof typeof kinds
 
 /**
- * The maximum p99 of waiting times after faults, by kind of fault, in milliseconds. Only requests
- * that were pending when a fault began, or were sent within `WINDOW` after its beginning, count.
+ * The maximum p99 of the waiting times after faults in milliseconds, by kind of fault. A request is
+ * counted if it was pending when a fault began, or was sent within `WINDOW` after that.
  */
 export const LIMITS: Readonly<Partial<Record<Manner, number>>> = {
   kill: 5000,
@@ -35,7 +35,8 @@ export const LIMITS: Readonly<Partial<Record<Manner, number>>> = {
   'kill nats': 12_000,
 }
 /**
- * Milliseconds after the beginning of a fault within which a new request counts as affected by it.
+ * A request that is sent at most this many milliseconds after a fault began counts as affected by
+ * the fault.
  */
 export const WINDOW = 5000
 const ended: ReadonlySet<string> = new Set(['completed', 'failed', 'cancelled'])
@@ -120,7 +121,7 @@ function* checkCourses({ settled, runs, courses, retried, steps }: History): Gen
   }
 }
 
-/** Yields the differences between the followed frames and those of a later read. */
+/** Compares the frames of a followed stream with those of a later read. Yields the violations. */
 function* checkStream({
   name,
   followed,
@@ -192,9 +193,9 @@ const quantile = (sorted: readonly number[], share: number): number =>
 const allowed = (manner: Manner): number => LIMITS[manner] ?? Number.POSITIVE_INFINITY
 
 /**
- * Returns waiting times by kind of fault. A fault is not counted if another fault with a higher
- * limit or without a limit is in progress within `WINDOW` before or after its beginning, because
- * either fault could be the cause of a delay.
+ * Returns waiting times by kind of fault. A fault is excluded if another fault that has a higher
+ * limit or no limit was in progress less than `WINDOW` before or after it began, because either of
+ * them could be the cause of a delay.
  */
 export function waits({ strikes, requests }: Pick<History, 'strikes' | 'requests'>): Waits[] {
   const sorted = [...requests].sort((a, b) => a.at - b.at)

@@ -43,7 +43,7 @@ export interface Stream {
   /** The frames of the later read. */
   readonly recorded: readonly string[]
   readonly connections: number
-  /** The number of received frames when each connection began. */
+  /** For each connection, the number of frames that had been received when it began. */
   readonly joints?: readonly number[]
   /** Descriptions of connections without frames. */
   readonly vain?: readonly string[]

@@ -111,7 +111,7 @@ export class Load {
       .catch((error: unknown) => this.oddities.push(String(error)))
       .finally(() => this.#open.delete(work))
   }
-  /** Waits for a random time, like a client with other work. Returns early when the load ends. */
+  /** Waits for a random time of at most `most` milliseconds, or until the load ends. */
   async #later(most: number): Promise<void> {
     for (
       const until = this.#now() + this.#dice.between(0, most);

@@ -156,7 +156,7 @@ export async function startStack(options: Options): Promise<Stack> {
   const at = (name: string): Place => places.get(name) ?? { host: '127.0.0.1', before: [] }
   const of = (role: Role) => names.filter((name) => name.startsWith(role))
 
-  // With separate addresses, all processes of a role can use the same port.
+  // If links can be cut, each process has its own address, so all processes of a role use one port.
   const ports = async (role: Role, usual: number) =>
     Promise.all(of(role).map((name) => (net.cuts ? usual : freePort(at(name).host))))
   const [clients, between, http] = [
@@ -187,8 +187,8 @@ export async function startStack(options: Options): Promise<Stack> {
         name,
         ...(accounts && { authorization: accounts.authorization }),
         // Permission violations of nodes are detected in the servers' logs. The right to answer a
-        // request ends with the connection that received it, so late answers to an inbox do not
-        // count.
+        // request ends with the connection that received the request. Violations caused by late
+        // answers to an inbox are therefore ignored.
         warn: (line) => {
           const violation = /\bViolation\b/.test(line) && !/Subject "_INBOX\./.test(line)
           if (violation && deaths.length < MAX_VIOLATIONS) deaths.push(line)

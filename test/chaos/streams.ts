@@ -15,7 +15,7 @@ export interface Followed {
   /** Frames as `id/type`, in order of arrival. */
   readonly frames: string[]
   connections: number
-  /** The number of received frames when each connection began. */
+  /** For each connection, the number of frames that had been received when it began. */
   readonly joints: number[]
   /** Responses that are neither streams nor temporary failures, and resets of the stream. */
   readonly oddities: string[]

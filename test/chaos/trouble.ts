@@ -15,7 +15,7 @@ interface Options {
   readonly now: () => number
   /** The time at which all faults are undone, in milliseconds since the load began. */
   readonly until: number
-  /** Whether there is no backlog of requests. */
+  /** Whether the number of pending requests is normal. */
   readonly calm: () => boolean
   readonly signal: AbortSignal
   readonly say: (line: string) => void
@@ -37,8 +37,8 @@ const CUT_MS = [3000, 14_000] as const
 /** Minimum and maximum number of milliseconds between two faults. */
 const BETWEEN_MS = [3000, 6000] as const
 /**
- * The maximum time, in milliseconds, for which the next fault is delayed while requests are still
- * pending because of the last one. Without the delay, a long waiting time could have two causes.
+ * The next fault is delayed while the backlog of requests from the last one remains, but for at
+ * most this many milliseconds. Without the delay, a long waiting time could have two causes.
  */
 const MAX_SETTLE_MS = 20_000
 type How = 'kill' | 'restart' | 'pause' | 'cut'

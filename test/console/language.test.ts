@@ -61,8 +61,8 @@ const values = [21, 32, 43, 54]
 const forms: readonly ((value: number) => unknown)[] = [Number, String, (value) => [String(value)]]
 type Placed = (...given: unknown[]) => string
 /**
- * Returns the placeholders that each function uses when it is called with the first type of
- * argument that all functions accept.
+ * Calls all functions with the first type of argument that all of them accept. Returns the
+ * placeholders that each function uses.
  */
 function placeholders(functions: readonly Placed[]): readonly string[] {
   for (const form of forms)

@@ -1,8 +1,8 @@
 /**
- * The commands of a document: its blocks that are fenced as ```sh, each with the mark in a comment
- * directly above it. A block without a mark is run unchanged. `<!-- not run: reason -->` excludes a
- * block. `<!-- runs until stopped -->` marks a command that a reader keeps running in a separate
- * terminal.
+ * The commands of a document: its blocks that are fenced as ```sh. A comment directly above a block
+ * can mark it. A block without a mark is run unchanged. The mark `<!-- not run: reason -->`
+ * excludes a block. `<!-- runs until stopped -->` marks a command that a reader keeps running in a
+ * separate terminal.
  */
 
 export interface Block {

@@ -20,8 +20,8 @@ t.setTimeout(tries(120_000))
 t.comment(`HOSTILE_SEED=${seed}`)
 const base = await settled(s)
 /**
- * Waits until the node is ready. Floods are sent from the same process, so the node may lose its
- * lease.
+ * Waits until the node is ready. The node shares its process with the sender of the frames, so it
+ * may lose its lease during a flood.
  */
 const ready = () =>
   until(

@@ -165,7 +165,7 @@ t.test('the owner is accepted on every row, so every example is valid', async (t
 t.test('each role may do exactly what its permissions allow', async (t) => {
   const place = await furnish(s)
   for (const { what, key, may } of await keysFor(place)) {
-    // A project key acts in its own project, and each organization key in a new one.
+    // Each project key is used in its own project, and each organization key in a new project.
     const at = what.startsWith('organization') ? await furnish(s) : place
     const lacking = (name: string, row: Row) =>
       demands(name, row).find(

@@ -29,7 +29,7 @@ import { shownIn } from './support/shown.ts'
 const { s, client } = await serviceWithClient(t)
 const authorization = `Bearer ${s.key}`
 const json = 'application/json'
-/** Codes with which a path or a method is refused before a row is found. */
+/** Codes with which a request is refused if no row has its path and method. */
 const nowhere: readonly Code[] = ['not_found', 'method_not_allowed']
 t.comment(`HOSTILE_SEED=${seed}`)
 t.setTimeout(tries(400_000))
@@ -279,7 +279,7 @@ const routes = (row: Row, { method, path }: Asked): boolean => {
   const pattern = patterns.get(row)
   return pattern?.method === method && pattern.path.test(path.split('?')[0] ?? '')
 }
-/** Returns the fault of the response to a request; undefined if it is as documented. */
+/** Returns the fault of the response to a request, or undefined if the response is documented. */
 function faultOf(name: RowName, row: Row, asked: Asked, answer: Answered): string | undefined {
   const { method } = routeOf(row)
   const elsewhere = !routes(row, asked)

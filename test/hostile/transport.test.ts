@@ -65,7 +65,7 @@ await leave('half a body', post(['Content-Length: 500'], '{"name":"half'))
 await leave('half a chunk', post(['Transfer-Encoding: chunked'], 'ff\r\n{"name":"half'))
 await leave('a body that never comes', post(['Content-Length: 9999999999'], ''))
 await leave('nothing', '')
-/** Sends a request one byte at a time, every 500 ms. */
+/** Sends a request slowly: one byte every 500 ms. */
 const drip = async (what: string, bytes: string) => {
   const socket = await dial(s.url)
   let at = 0

@@ -1,6 +1,6 @@
 /**
- * Makes responses reproducible as examples: values that differ between recordings are replaced by
- * fixed ones.
+ * Makes recorded responses reproducible: values that differ between recordings are replaced by
+ * fixed values.
  */
 
 import { createHash } from 'node:crypto'
@@ -17,7 +17,7 @@ const DIGEST = '0123456789abcdef'.repeat(4)
  * Fields with journal cursors or measured times. They are integers that differ between recordings.
  */
 const MOVING = /^(sequence|seq|after|next_sequence|last_seq|through_seq|duration_ms|latency_ms)$/
-/** The replacements of fields with arbitrary values, by field name. */
+/** For each field with an arbitrary value, the value that replaces it. */
 const STANDING: Readonly<Record<string, string>> = {
   next_cursor: 'example-cursor',
   resume_cursor: 'example-cursor',

@@ -89,8 +89,9 @@ async function firstFrames(answer: Response, abort: AbortController): Promise<st
 
 /**
  * Records one example of every operation. Returns the examples in the order of the table.
- * Operations without authentication come last. Rows that delete or revoke records, and rows that
- * need only authentication, have separate projects, because other rows need the records.
+ * Operations without authentication come last. Each row that deletes or revokes a record, and each
+ * row that requires only authentication, uses a separate project, because other rows need the
+ * records.
  */
 export async function recordExamples(s: Service): Promise<Examples> {
   const places: Place[] = []

@@ -9,8 +9,8 @@
  *     the publisher read the row. A later `message.upsert` of the row makes the preview obsolete.
  * P2. If a row has two publishers, the publisher with the larger `base` takes precedence. If their
  *     `base` values are equal, the larger `born` decides.
- * P3. The chunks of a publisher are numbered from 1. The content after n chunks is their fold with
- *     `appendDelta`.
+ * P3. The chunks of a publisher are numbered from 1. The content after n chunks is the result of
+ *     appending them in order with `appendDelta`.
  */
 import type { JsonObject } from '../../common.ts'
 import type { Block } from '../turns/blocks.ts'

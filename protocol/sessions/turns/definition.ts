@@ -87,7 +87,7 @@ export interface TurnDefinition
   readonly max_generations?: number
   /** Overrides the default maximum number of identical tool calls; 0 means unlimited. */
   readonly max_repeats?: number
-  /** The project requires a principal other than the requester to approve destructive actions. */
+  /** Present if a principal other than the requester must approve destructive actions. */
   readonly separate_approver?: true
   /** The price of tokens; absent when it is unknown. */
   readonly price?: Price
@@ -102,8 +102,8 @@ export interface Defined {
 }
 /**
  * The data that the gateway adds when no definition could be resolved, but the request has an
- * idempotency key or may join a turn. The session then still returns a turn or nudge that it stores
- * under the key, and a running turn still receives the input. No new turn starts.
+ * idempotency key or may join a turn. In this case, no new turn starts. The session still returns a
+ * turn or nudge that is already stored under the key, and a running turn still receives the input.
  */
 export interface UnresolvedDefinition {
   readonly unfit: Refusal

@@ -83,7 +83,7 @@ export function messagesOf(rows: readonly TranscriptMessage[]): ModelMessage[] {
  */
 export function conversationFault(rows: readonly TranscriptMessage[]): string | undefined {
   let last: ModelMessage['role'] | undefined
-  /** Ids of the tool uses without a result in the newest assistant message. */
+  /** Ids of the tool uses in the newest assistant message that have no result so far. */
   const left = new Set<string>()
   for (const { role: by, content } of rows) {
     if (content.length === 0) continue
@@ -160,8 +160,8 @@ const owned: ReadonlySet<string> = new Set(['tool_result', 'reminder'])
 const isCount = (value: unknown): boolean => Number.isSafeInteger(value) && (value as number) >= 0
 const countOf = (value: unknown): number => (isCount(value) ? (value as number) : 0)
 /**
- * The required and the optional counts of a usage. Some models return null for optional counts that
- * they do not measure.
+ * The counts that a usage must contain, and those that it may omit. Some models return null for
+ * optional counts that they do not measure.
  */
 const needed = ['input_tokens', 'output_tokens'] as const
 const optional = [

@@ -40,7 +40,7 @@ const safe = (name: string): string => name.replaceAll(/[^A-Za-z0-9_-]/g, '_').s
 const groupOf = ({ name }: GrantedTool): string => name.slice(0, Math.max(0, name.indexOf('.')))
 const commandOf = ({ name }: GrantedTool): string => name.slice(name.indexOf('.') + 1)
 
-/** A named tool, and the action (`one`) or the group of actions (`group`) that it represents. */
+/** A tool of the model. It represents one action (`one`) or a group of actions (`group`). */
 interface Entry {
   readonly name: string
   readonly one?: GrantedTool

@@ -30,7 +30,7 @@ t.test('the table of this test has every row of every type', async (t) => {
     const assigned = Object.values(fields).flatMap(({ assigned }) =>
       assigned ? [assigned.row] : [],
     )
-    // The command that creates a channel or environment goes to the actor of its name.
+    // The row that creates a channel or an environment is decided by the actor of the name.
     if (owner !== 'channel' && owner !== 'environment')
       t.equal(commands.create[0], rows.create as string)
     t.strictSame(

@@ -59,7 +59,7 @@ export const working = (job_id = 'job_1'): Decided => connect(report(claim(use(r
 export const done = (scene: Environments, job_id: string): Decided =>
   scene.when('environment.done', { job_id })
 
-/** Returns the job ids in those tells of a decision that have this name. */
+/** Returns the job ids that a decision sends in tells with this name. */
 export const asked = ({ effects }: Decided, name: string): string[] =>
   effects.flatMap((effect) =>
     'tell' in effect && effect.tell.name === name

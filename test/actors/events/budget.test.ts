@@ -21,7 +21,7 @@ type Overruns = Readonly<Record<string, Overrun>>
 interface Outcome {
   /** The number of runs that triggers started, by loop. */
   readonly started: Record<string, number>
-  /** The reason why each paused loop was paused, by loop. */
+  /** The reasons why loops were paused, by loop. */
   readonly paused: Record<string, string>
 }
 
@@ -122,7 +122,7 @@ t.test('for any loops and limits, no tree of runs exceeds its limit', async () =
         for (let n = 0; n < roots; n++) {
           const outcome = follow(scene, go(`sevt_${n}`))
           scene = outcome.scene
-          // The run that the root event starts is always allowed, and counts towards the limit.
+          // The run that the root event starts is always allowed, but counts toward the limit.
           if (total(outcome) > per_root) return false
           if (Object.keys(outcome.paused).length > 0) break
         }

@@ -70,7 +70,9 @@ function ofTables(): string[] {
   )
 }
 
-/** The event types that are published outside of actors, by the file that publishes them. */
+/**
+ * The event types that are not published by actors. Each key is the file that publishes the type.
+ */
 const atTheEdge: Readonly<Record<string, string>> = {
   'gateway/commands/http-trigger.ts': 'http_trigger.received',
   'nodes/mail/listener.ts': 'email.received',

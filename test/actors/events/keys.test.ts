@@ -21,7 +21,7 @@ import { START } from '../../support/given.ts'
 const actor = eventsActor(defaultTriggerLimits)
 const DAY_MS = 86_400_000
 
-/** The matcher of a project, and a stub of the view that stores its keys. */
+/** The matcher of a project, with a stub of the view that stores the deduplication keys. */
 class Place {
   state = initialSources()
   now = START

@@ -28,7 +28,10 @@ const published = (effects: readonly Effect[], event_type: string): Publication[
     )
     .filter((publication) => publication.event_type === event_type)
 
-/** Returns `data` of the webhook delivery for the only event of this type among the effects. */
+/**
+ * Requires exactly one event of this type in the effects. Returns the `data` of its webhook
+ * delivery.
+ */
 function dataOf(effects: readonly Effect[], event_type: string): JsonObject {
   const [publication, more] = published(effects, event_type)
   if (!publication || more) throw new Error(`not one ${event_type}`)

@@ -426,8 +426,8 @@ t.test("after a takeover, the worker's gateway can end a lease without heartbeat
   const expire = (session = 'wst_1', job_id = 'job_1') =>
     told(queue.run('queue.expire', { session, job_id }))
   t.same(expire(), [], 'an owner that gave the lease knows when it ends')
-  // Every new owner assumes that the lease lasts for another full duration. With frequent
-  // takeovers, it would therefore never expire on its own.
+  // Every new owner restarts the full duration of the lease. With frequent takeovers, the lease
+  // would therefore never expire on its own.
   for (let owners = 0; owners < 5; owners++) {
     queue.recover()
     t.same(queue.pass(51).flatMap(told), [])

@@ -70,7 +70,7 @@ t.test('limits hold, runs start in order, and every waiting run starts', async (
           for (const key of ['a', 'b'] as const)
             if (of(key) > most[key]) throw new Error(`${of(key)} runs of ${key} are under way`)
           if (under.length <= most.all) loose = false
-          // The runs that the loop counts and queues are exactly the active and waiting runs.
+          // The loop counts exactly the active runs, and queues exactly the waiting runs.
           if (
             JSON.stringify(Object.keys(yard.state.active).sort()) !== JSON.stringify(under.sort())
           )

@@ -1,6 +1,6 @@
 /**
- * Firings for events of private sessions. A firing is held while an errand checks the last editor's
- * access, and starts a run only if that editor is still the last one.
+ * Firings for events of private sessions. A firing is held while an errand checks the access of the
+ * loop's last editor. It starts a run only if nobody else has edited the loop in the meantime.
  */
 import t from 'tap'
 import type { HeldFiring } from '../../../protocol/loops/events.ts'

@@ -264,7 +264,7 @@ function checkHistory(history: readonly RunEvent[]): void {
       const at = `${(note as Note).at}.`
       for (const key of begun) if (key.startsWith(at)) left.add(key)
     }
-    // After a recovery from a step or with another input, the steps of branches may restart.
+    // A recovery from a chosen step or with another input may restart the steps of branches.
     if (
       type === 'run.resumed' &&
       (payload?.from_step !== undefined || payload?.input_changed === true)
@@ -376,7 +376,7 @@ function checkRest(scene: Run): void {
     )
 }
 
-/** Returns the session of each turn that the run waits for, by turn id. */
+/** Returns the sessions of the turns that the run waits for, by turn id. */
 const turning = (scene: Run): Map<string, string> =>
   new Map(
     placesOf(scene.state).flatMap(([, { wait }]) =>
@@ -487,8 +487,8 @@ function perform(
       )
   }
   same([...known].sort(), [...listening(after)].sort(), 'waits that the matcher knows')
-  // The run sends a command to open each turn that it begins to wait for, and to stop each turn
-  // that it no longer waits for, except a turn that has just ended.
+  // When the run begins to wait for a turn, it sends a command to open the turn. When it stops
+  // waiting for a turn that has not just ended, it sends a command to stop the turn.
   const before = turning(scene)
   const toSessions = after.effects.flatMap((effect) =>
     'tell' in effect && effect.tell.to.kind === 'session' ? [effect.tell] : [],

@@ -1,6 +1,6 @@
 /**
- * Files of a session: how they are reserved, stored, shown and erased. Also covers the context that
- * action results add, and compaction thresholds.
+ * How files of a session are reserved, stored, shown and erased. Also covers the context that
+ * results of actions add, and the thresholds of compactions.
  */
 import fc from 'fast-check'
 import t from 'tap'

@@ -17,7 +17,7 @@ type Open = Record<string, unknown>
 const MAX_LINE_LENGTH = 8 * 1_048_576
 /** A character that takes six bytes on a line of a stream, and two bytes in storage. */
 const WIDE = '\u0085'
-/** The number of these characters in a result just below the size limit of job results. */
+/** The number of these characters with which a job result is just below its size limit. */
 const most = (sizes.result - 1000) / 2
 const dialects = [numberedDialect('ses_1', 0), transcriptDialect('ses_1', String, 0)]
 

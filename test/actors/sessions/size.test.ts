@@ -68,8 +68,8 @@ class Long {
     })
   }
   /**
-   * Runs a turn with one tool call, and therefore four messages. Returns a function that returns
-   * the size of its events.
+   * Runs a turn with one tool call, which adds four messages. The returned function returns the
+   * size of the events of the turn.
    */
   turn(
     n: number,

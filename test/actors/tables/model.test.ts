@@ -4,7 +4,8 @@
  * facts.
  *
  * Invariants: each command has the outcome that the model predicts; identities stay unique;
- * versions grow by one; and the events yield the rows of the model, so no update is lost.
+ * versions are incremented by one; and the events yield the rows of the model, so no update is
+ * lost.
  */
 import fc from 'fast-check'
 import t from 'tap'
@@ -204,8 +205,8 @@ const sorted = (rows: Iterable<StoredRow>): string =>
   )
 
 /**
- * Counts the covered cases: commands that needed later facts, commands whose facts were older than
- * the window, and stored changes.
+ * The number of commands that needed later facts, of commands whose facts were older than the
+ * window, and of stored changes.
  */
 const seen = { stale: 0, forgotten: 0, stored: 0 }
 

@@ -36,7 +36,7 @@ export interface Execution {
 export interface Followed {
   readonly session: number
   readonly connections: number
-  /** The number of connections that ended although the server did not end them. */
+  /** The number of connections that broke. Connections that the server ended are not counted. */
   readonly lost: number
   /** The final state of the follower as a text. */
   readonly folded: string

@@ -167,8 +167,8 @@ async function live(
   return { history, violations }
 }
 /**
- * Waits until all messages are sent and all turns have ended. Returns false once no turn has ended
- * for `STALL_TIMEOUT_MS`.
+ * Waits until all messages are sent and all turns have ended, and then returns true. Returns false
+ * if no turn ends for `STALL_TIMEOUT_MS`.
  */
 async function ends(
   load: TurnLoad,

@@ -1,8 +1,8 @@
 /**
- * Kills that depend on progress instead of time. Each kill occurs after a certain share of the tool
- * calls, so it interrupts turns on slow and fast machines. The roles are chosen in round-robin
- * order, and the process at random. If there are more kills than roles, each kill waits until the
- * processes killed before it have returned.
+ * Kills processes. The times of the kills depend on progress: each kill occurs after a certain
+ * share of the tool calls, so it interrupts turns on slow and on fast machines. The roles are
+ * chosen in round-robin order, and the process of a role at random. If there are more kills than
+ * roles, each kill waits until the processes killed before it have returned.
  */
 import type { Dice } from '../../simulation/faults/dice.ts'
 import type { Strike } from './history.ts'
@@ -15,7 +15,7 @@ interface Options {
   /** Completed tool executions as a share of the expected calls. Repeats are included. */
   readonly progress: () => number
   readonly count: number
-  /** Whether to stop killing. Killed processes still return. */
+  /** Whether to perform no more kills. Processes that were killed before are still restarted. */
   readonly enough: () => boolean
   readonly say: (line: string) => void
 }

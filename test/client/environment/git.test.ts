@@ -71,7 +71,7 @@ const given = async (t: Pick<Test, 'teardown'>, scope: keyof typeof TOKENS = 're
   const clone = gitClone(world, async (ms) => void pauses.push(ms))
   return { ...world, world, asked, pauses, clone }
 }
-/** Returns the paths of the files below a folder that contain the text. */
+/** Searches a folder and its subfolders. Returns the paths of the files that contain the text. */
 const containing = (root: string, text: string): string[] =>
   readdirSync(root, { recursive: true, encoding: 'utf8', withFileTypes: true })
     .filter((entry) => entry.isFile())

@@ -221,7 +221,7 @@ t.test('the log stays bounded, and its end is read', async (t) => {
 t.test('a terminal has a size, takes input and Ctrl-C, and ends with an exit code', async (t) => {
   const cwd = t.testdir({})
   const env = { PATH: process.env['PATH'] ?? '' }
-  // A terminal does not keep the process alive, so a timer does.
+  // This timer keeps the process alive, because an open terminal does not.
   const alive = setInterval(() => {}, 60_000)
   t.teardown(() => clearInterval(alive))
   const terminalOf = async (...command: string[]) => {

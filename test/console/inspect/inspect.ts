@@ -48,8 +48,8 @@ function wordsAround(text: string): string {
   const last = [...text.matchAll(/z\d+z/g)].at(-1)
   // The extension of a file name and the filler of a long text belong to the user's text.
   const after = last ? text.slice(last.index + last[0].length).replace(/^(\.\w+|W+)+/, '') : ''
-  // If `before` is the beginning of a JSON, HTML or skill text, or of a binding's name, which the
-  // service composes, it is not the console's own.
+  // `before` is not the console's own text if it is the beginning of a JSON, HTML or skill text, or
+  // of the name of a binding, which the service composes.
   return /["{[<]|^---|^telegram /.test(before) ? after.replace(/^"[\s\S]*/, '') : before + after
 }
 

@@ -24,8 +24,8 @@ const labelOf = (element: Element): string =>
 const everywhere = new Set(['Copy as', 'Copy', 'Copy the id'])
 const usedOnce = new Set<string>()
 /**
- * Returns the label of an element without names of records, so that it is equal in all rows of a
- * list.
+ * Returns the label of an element without names of records, so that corresponding controls in all
+ * rows of a list have equal labels.
  */
 const kindOf = (element: Element): string => labelOf(element).replace(/\S*q\d+q[\s\S]*|: .*/, '…')
 const isUsable = (element: HTMLElement): boolean =>

@@ -4,12 +4,13 @@
  * Properties:
  * - A preview reports exactly what the apply does, and writes nothing.
  * - A second apply changes nothing: only the actor of the blueprint emits events.
- * - If the export of a project is applied to an empty project, that project has an equal export.
- * - An apply that is repeated after its gateway died at any call ends in the state of an
- *   uninterrupted apply, even if the last message of the dead gateway arrives during the repeat.
+ * - If the export of a project is applied to an empty project, the exports of the two projects are
+ *   equal.
+ * - If the gateway dies at any call of an apply, a repeat ends in the state of an uninterrupted
+ *   apply, even if the last message of the dead gateway arrives during the repeat.
  * - Two concurrent applies of one blueprint end in the state that one of the two serial orders
  *   produces.
- * - No resource ever has two bindings, and no key of a blueprint two resources.
+ * - No resource ever has two bindings, and no key of a blueprint ever has two resources.
  *
  * `BLUEPRINT_RUNS` sets the number of runs of each property, and `BLUEPRINT_SEED` the seed.
  */

@@ -35,7 +35,7 @@ const done = async (store: Store, one: Request, more: object = {}) => {
     ({ resource_type, key, action }) => `${resource_type}/${key} ${action}`,
   )
 }
-/** Returns the first step of an apply that comes after the commit of an event of this type. */
+/** Returns the number of the first step of an apply after an event of this type is committed. */
 async function stepAfter(store: Store, one: Request, type: string): Promise<number> {
   const steps = await stepsOfApply(await store.fork(90), one)
   for (let at = 1; at <= steps; at++) {

@@ -123,8 +123,8 @@ const models = {
 type ArrayName = keyof typeof models
 
 /**
- * Functions that return the name of a resource and the fields that its type requires, by array of
- * the request.
+ * For each array of a request, a function that returns the name of a resource and the fields that
+ * its type requires.
  */
 const nameOf: Readonly<Record<ArrayName, (key: string, other: boolean) => Fields>> = {
   tables: (key, other) => ({ name: `table_${key}${other ? '_2' : ''}` }),

@@ -4,7 +4,7 @@
  * Properties:
  * - Two blueprints that want the same resources share none of them, and a repeat of each completes.
  * - An apply that is disturbed by ordinary requests completes, and a repeat converges.
- * - No resource ever has two bindings, and no key of a blueprint two resources.
+ * - No resource ever has two bindings, and no key of a blueprint ever has two resources.
  */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'

@@ -9,14 +9,14 @@ import type { Plant } from './world.ts'
 interface Planted extends Plant {
   readonly detectedBy: 'repeats' | 'deaths' | 'races'
   /**
-   * A seed whose first run detects the fault, for faults that other seeds detect only after many
-   * runs. A change to the generators may require another seed.
+   * A seed with which the first run detects the fault. Present if other seeds detect the fault only
+   * after many runs. A change to the generators may require another seed.
    */
   readonly seed?: number
 }
 /**
- * Returns a function that wraps a world, so that `change` can answer commands in place of the
- * actors.
+ * Returns a function that wraps a world. In the wrapped world, `change` can answer a command in
+ * place of the actor.
  */
 const answering =
   (change: (command: Command, world: World) => Promise<Outcome> | undefined) =>

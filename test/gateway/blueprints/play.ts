@@ -76,7 +76,7 @@ export async function stateOf(store: Store): Promise<unknown> {
   }
   return JSON.parse(text)
 }
-/** Asserts that no resource has two bindings, and no key of a blueprint two resources. */
+/** Asserts that no resource has two bindings and no key of a blueprint has two resources. */
 export function checkBindings(store: Store): void {
   const [resources, places] = [new Set<string>(), new Set<string>()]
   for (const { resource_id, resource_type, key, namespace, blueprint_key } of bindingsIn(store)) {

@@ -72,8 +72,8 @@ const unmasked = (request: Request): Request =>
   ) as Request
 
 /**
- * Asserts that a preview equals its apply, that a repeat changes nothing, and that a new project to
- * which the export is applied has an equal export.
+ * Asserts that a preview equals its apply, that a repeat changes nothing, and that applying the
+ * export to a new project results in a project with an equal export.
  */
 export const isRepeatable = (history: History, request: Request, plant?: Plant): Promise<void> =>
   withForks(history, plant, async (fork) => {
@@ -94,10 +94,9 @@ export const isRepeatable = (history: History, request: Request, plant?: Plant):
   })
 
 /**
- * Asserts that an apply that is repeated after its gateway died ends in the state of an
- * uninterrupted apply.
- * @param deaths the step of each death. `late` is the moment during the repeat when the last
- *   message of the dead gateway arrives, or 0 for never.
+ * Asserts that a repeat of an apply whose gateway died ends in the state of an uninterrupted apply.
+ * @param deaths the deaths to test. `place` selects the step of the death. `late` determines when
+ *   the last message of the dead gateway arrives during the repeat; 0 means never.
  */
 export const isConvergent = (
   history: History,

@@ -32,7 +32,7 @@ export async function race<T>(
   }
   return Promise.all(results)
 }
-/** Returns a function for `race` that takes its choices from the numbers in turn. */
+/** Returns a `choose` function for `race` that uses these numbers in turn. */
 export const choicesOf = (numbers: readonly number[]) => {
   let next = 0
   return (count: number): number =>

@@ -46,8 +46,8 @@ class SeededWorld extends ToyWorld {
   }
 }
 /**
- * Awaited before and after each call to a port, and before each timer runs. A promise that never
- * resolves stops the gateway.
+ * Called before and after each call to a port, and before each timer runs. The gateway waits for
+ * the returned promise. A promise that never resolves stops the gateway.
  */
 export type Step = (name: string) => Promise<void> | undefined
 /** A deliberate fault in gateways. The tests ensure that the properties detect it. */

@@ -42,8 +42,8 @@ async function served(t: Test, known = true) {
   }
   const view = it.world.view.bind(it.world)
   /**
-   * The value of `fresh` in each query for facts. Undefined: the view must have applied everything
-   * committed.
+   * The value of `fresh` in each query for facts. If it is undefined, the view must have applied
+   * everything that is committed.
    */
   const freshness: (number | undefined)[] = []
   Object.assign(it.world, {

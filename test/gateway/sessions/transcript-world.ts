@@ -39,8 +39,8 @@ type Open = Record<string, unknown>
 const LONG_TIMER_MS = 2000
 
 /**
- * A received frame. `calm` is true if, when the gateway wrote the frame, the faults had stopped and
- * no query from the time of the faults was pending.
+ * A received frame. `calm` is true if the faults had stopped before the gateway wrote the frame,
+ * and all queries that began during the faults had ended.
  */
 interface Arrived {
   readonly id?: string
@@ -208,8 +208,8 @@ export class Meeting {
   }
   /**
    * Queries the view, with retries.
-   * @param early collects the queries of the gateway that begin while faults occur, until their
-   *   answers are processed.
+   * @param early the queries of the gateway that began while faults occurred. A query is removed
+   *   when its answer has been processed.
    * @param fresh the cursor up to which the answer must be complete.
    */
   #ask(

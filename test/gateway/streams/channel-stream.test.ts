@@ -69,7 +69,8 @@ t.test('a stream ends with the event that revokes access to the channel', (t) =>
       fc.nat(30),
       fc.boolean(),
       (happenings, at, member) => {
-        // The view granted access at the cursor `at`. Earlier events do not change that.
+        // The view granted access as of the cursor `at`. Earlier events have no effect on the
+        // access.
         const sink = kept()
         const stream = watched(sink, 'me', { private: member, member, at })
         let mine = member

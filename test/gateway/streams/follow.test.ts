@@ -180,7 +180,7 @@ class Model {
     await new Promise<void>((resolve) => setImmediate(resolve))
   }
   /**
-   * Runs pending actions until no more are pending.
+   * Runs the pending actions until none are left.
    * @throws {Error} when actions are still pending after 5,000 steps.
    */
   async rest(drain: boolean): Promise<void> {
@@ -297,8 +297,8 @@ t.test('a lagging client is not ended by a view that lacks the sequence', async 
     oldest: 0,
   })
   const asked: (number | undefined)[] = []
-  // After the first page, a query must require that the view has applied all entries up to the
-  // query's position. If it requires less, a view that lacks the sequence refuses the query.
+  // After the first page, every query must require that the view has applied all entries up to the
+  // position of the query. Otherwise, a view that does not have the sequence yet refuses the query.
   const follower = new Follower(
     async (after, fresh) => {
       asked.push(fresh)

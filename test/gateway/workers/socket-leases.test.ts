@@ -38,8 +38,8 @@ t.test(
     for (let passed = 0; passed < 80; passed += 20) {
       t.same(at.named('queue.expire'), [], `${passed} s after the connection`)
       await at.clock.advance(20_000)
-      // The queue is unavailable and does not answer the heartbeat, which still shows that the
-      // worker has the job.
+      // The queue is unavailable, so it does not answer the heartbeat. The heartbeat nevertheless
+      // shows that the worker has the job.
       at.on['queue.heartbeat'] = () => refuse('service_unavailable')
       await worker.say({
         type: 'job.heartbeat',

@@ -111,7 +111,7 @@ export interface Scene {
   readonly on: Record<string, Script>
   /** Leases of sessions, as the view returns them. `down`: the view is unavailable. */
   leases: Record<string, { job_id: string; queue: string }[]> | 'down'
-  /** Leases that each queue returns as granted. */
+  /** The reply of every queue to a query about its leases. */
   granted: readonly GrantedLease[] | Refusal
   /** Whether the registry reports connections as current. */
   current: boolean

@@ -12,8 +12,8 @@ import { command, reply, runId, ToyWorld } from '../support/toy.ts'
 const RUNS = 20
 
 /**
- * Extends the ports of a node: runs react to the `counted` event, and `replayed` receives the
- * number of entries that each takeover replays.
+ * Extends the ports of a node: runs react to the event `counted` with `react`, and `replayed`
+ * collects the numbers of entries that takeovers replay.
  */
 function counting(base: ReturnType<ToyWorld['deps']>, react: { readonly counted: never }) {
   const replayed: unknown[] = []

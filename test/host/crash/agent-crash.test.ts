@@ -29,7 +29,7 @@ const spec = {
   ],
   output: { n: '${{ steps.ask.output.n }}' },
 }
-/** The answers of the model: the first submits no output, the second a valid one. */
+/** The answers of the model. The first submits no output, and the second submits a valid output. */
 const script = [[say('what?')], [use('o', 'service_submit_output', { n: 7 })]]
 /**
  * The queues of the jobs: `$openings` for the errands that open turns, `default` for generations.

@@ -67,7 +67,8 @@ const steps = [
   action('last'),
 ]
 /**
- * Returns the reported outcome of a job, by the key of its step and the number of earlier reports.
+ * Returns the outcome to report for a job. It depends on the key of the step and on the number of
+ * earlier reports.
  */
 function outcomeOf(step: string, before: number): Open {
   const fails = before === 0 && ['work', 'hook', 'last'].includes(step)

@@ -10,7 +10,7 @@ import { api } from '../../../protocol/api.ts'
 import { refuse } from '../../../protocol/errors.ts'
 
 /**
- * How a gateway fails. `dies`: its pending calls are never answered, and its timers end. `fails`:
+ * How a gateway fails. `dies`: its pending calls are never answered, and its timers stop. `fails`:
  * one call has an unknown outcome, one call to the store throws, or the connection breaks; the
  * gateway continues.
  */

@@ -1,4 +1,4 @@
-/** Commands that arrive in one turn of the event loop are one commit. */
+/** Commands that arrive in the same turn of the event loop are committed together. */
 import t from 'tap'
 import { settleAll } from '../../support/memory.ts'
 import { command, reply, runId, ToyWorld } from '../support/toy.ts'

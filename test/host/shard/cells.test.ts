@@ -245,7 +245,7 @@ t.test('a checkpoint that is replaced while it is read does not count as lost', 
   const gates: { reading?: () => void; storing?: () => void } = {}
   let puts = 0
   snapshots.put = async (partition, key, data, revision) => {
-    // The checkpoint is written twice: with its old content, and then with the new one.
+    // The checkpoint is written twice: first with its old content, and then with new content.
     if (key.endsWith('/checkpoint') && ++puts === 2)
       await new Promise<void>((go) => {
         gates.storing = go

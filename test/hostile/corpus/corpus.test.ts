@@ -29,8 +29,9 @@ const MAX_GROWTH_BYTES = 1024 ** 3
 const PER_PLACE = 2
 const PARALLEL = 16
 /**
- * The maximum number of requests in one project. Records with equal names make some rows slower: a
- * blueprint, for example, reads every loop with the name of its loop.
+ * The maximum number of requests in one project. Records with equal names make some rows slower.
+ * For example, the rows of blueprints read every loop that has the same name as a loop of the
+ * blueprint.
  */
 const PER_PROJECT = 500
 const nowhere: readonly Code[] = ['not_found', 'method_not_allowed']

@@ -105,8 +105,7 @@ interface Leaf {
 }
 
 /**
- * Returns values for other fields that a check of the row may require, although the schema does
- * not.
+ * Returns values for fields that the schema does not require, but a check of the row may require.
  */
 const companions = ({ agent, workflow }: Place): JsonObject => ({
   event_type: 'order.paid',

@@ -89,7 +89,8 @@ t.test('patterns have bounded programs, and every step is counted', async (t) =>
 t.test('schemas are refused or applied within their budget', async (t) => {
   const STEPS = 100_000
   for (const text of schemas) {
-    // The gateway refuses documents of more than 64 levels before a schema is checked.
+    // Skipped, because the gateway refuses documents of more than 64 levels before it checks a
+    // schema.
     if (text.startsWith('{"not":{"not"')) continue
     const schema: unknown = JSON.parse(text)
     t.ok(Array.isArray(schemaFaults(schema, 'input_schema')), shown(text))

@@ -1,6 +1,7 @@
 /**
- * Hostile texts for the parsers of the service. `corpus` contains them as JSON texts, because
- * JSON.stringify cannot produce some of the values, such as repeated keys and numbers out of range.
+ * Hostile texts for the parsers of the service. `corpus` contains them as JSON texts.
+ * JSON.stringify cannot produce some of them, such as objects with duplicate keys, and numbers that
+ * are out of range.
  */
 
 import { fileTexts, markdowns, skills } from './documents.ts'
@@ -55,8 +56,8 @@ export const patterns: readonly string[] = [
 ]
 
 /**
- * Compares two documents repeatedly: within the length limit of expressions, but beyond their work
- * limit.
+ * An expression that compares two documents repeatedly. Its length is allowed, but its evaluation
+ * exceeds the work limit.
  */
 export const REPEATED_COMPARISON = `true${' && input == event'.repeat(100)}`
 /** Expressions that nest deeply, require a lot of work, or use forbidden names. */

@@ -28,7 +28,7 @@ interface Schema {
 /**
  * Generates random values that match a schema.
  * @param known texts that are meaningful to the service, such as ids of records. They are used
- *   where they match.
+ *   where the schema accepts them.
  */
 export function fitting(schema: unknown, known: readonly string[] = []): fc.Arbitrary<unknown> {
   const one = schema as Schema

@@ -20,7 +20,7 @@ const parsed = (text: string): unknown => {
 }
 
 /**
- * Returns the fault of a refusal; undefined if it is as documented.
+ * Returns the fault of a refusal, or undefined if the refusal is documented.
  * @param codes the allowed codes.
  * @param sent the size of the request in bytes, which limits the size of the refusal.
  */
@@ -71,7 +71,7 @@ export function badRefusal(
 }
 
 /**
- * Returns the fault of a row's response; undefined if it is as documented.
+ * Returns the fault of a response, or undefined if the response is documented for the row.
  * @param sent the size of the request in bytes.
  * @param also additional allowed codes.
  */

@@ -97,7 +97,7 @@ function put(value: unknown, [first, ...rest]: Path, hole: unknown): unknown {
     ]),
   )
 }
-/** Returns the JSON of a value, with this text at one location. */
+/** Returns the JSON of a value in which `raw` replaces the part at `path`. */
 const textWith = (value: unknown, path: Path, raw: string): string =>
   JSON.stringify(put(value, path, HOLE)).replace(JSON.stringify(HOLE), () => raw)
 /**

@@ -1,7 +1,7 @@
 /**
  * Valid requests for every row of the table: a project with one record of each kind, the ids in the
  * path of a row, and a body that the row accepts. A new row is tested automatically if this file
- * defines values for the slots of its path. Otherwise, this file throws an error.
+ * defines values for the slots of its path. Otherwise, an error is thrown.
  */
 import { api, type RowName } from '../../../protocol/api.ts'
 import { type Row, routeOf, type Shape } from '../../../protocol/contract.ts'

@@ -1,7 +1,7 @@
 /**
  * Shares projects between rows, because creating the records of a project takes most of the time of
- * a row's test. A project is passed on while it contains every record that the next row names, and
- * while nothing in it changes on its own.
+ * a row's test. A project is used by one row after another, as long as it contains every record to
+ * which the next row refers, and nothing in it changes on its own.
  */
 import { isDeepStrictEqual } from 'node:util'
 import type { RowName } from '../../../protocol/api.ts'
@@ -20,8 +20,8 @@ const KEEPS = new RegExp(
 /** Rows of loops, whose triggers can fire on their own and change the project. */
 const FIRES = /^loop\./
 /**
- * Rows that end a record immediately. Only rows with the same tag need the record. Keys of the
- * organization are excluded, because two rows with different tags revoke them.
+ * Rows that end a record immediately. All rows that need the record have the same tag. Rows for
+ * keys of the organization are excluded, because two rows with different tags revoke these keys.
  */
 const ENDS = new RegExp(
   '^(?!key\\.\\w+_organization)(key|token|assignment|saved_view|channel|toolkit|skill|memory|' +
@@ -29,7 +29,7 @@ const ENDS = new RegExp(
     '(delete|revoke|remove|forget|rotate|activate)(_\\w+)?$',
 )
 /**
- * The maximum number of rows with accepted requests that use a project. More rows would fill its
+ * The maximum number of rows that may accept requests in one project. More rows would fill its
  * lists.
  */
 const USES = 6
@@ -99,7 +99,7 @@ export class SharedPlaces {
     }
     return this.#current
   }
-  /** Reads the lists again if only refused requests, which must change nothing, were sent since. */
+  /** If requests were refused since the lists were read, checks that the lists are unchanged. */
   async unchanged(changed: (failure: string) => void): Promise<void> {
     const current = this.#current
     if (!current || current.refused.length === 0) return
@@ -114,7 +114,7 @@ export class SharedPlaces {
     current.refused = []
   }
   /**
-   * Passes the project on after a row, or drops it.
+   * Lets the next row use the project, or drops the project if it is no longer usable.
    * @param accepted the rows that accepted a request.
    */
   used(name: RowName, accepted: readonly (readonly [RowName, Row])[], shown?: Shown): void {

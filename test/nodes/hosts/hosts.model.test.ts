@@ -181,7 +181,7 @@ async function stage(delays: readonly number[]) {
       const stopped = host?.stop()
       await toy.clock.advance(10_000)
       await stopped
-      // The process ends, and with it all work that has not ended within 10 s.
+      // The process then ends, which also ends all work that did not end within 10 s.
       await host?.kill()
     },
     fail: (yes: boolean) => {

@@ -34,7 +34,7 @@ t.test(
   'batches are announced, and read in both directions, among those of other runs',
   async (t) => {
     const expected: string[] = []
-    // The batches of the run are sparse at first, and dense at the end.
+    // At first, one in 40 batches belongs to the run. At the end, all batches do.
     for (let n = 0; n < 900; n++) {
       const mine = n % 40 === 0 || n > 600
       if (mine) expected.push(String(n))

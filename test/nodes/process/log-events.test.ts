@@ -23,8 +23,8 @@ interface Logged {
 }
 
 /**
- * Returns the string literals to which an expression can evaluate. A conditional expression has the
- * literals of both branches.
+ * Returns the string literals to which an expression can evaluate. For a conditional expression,
+ * these are the literals of both branches.
  */
 function literals(node: ts.Expression | undefined): readonly string[] {
   if (node === undefined) return []

@@ -46,8 +46,8 @@ t.test('the longest files are known by names of existing files', async (t) => {
 })
 
 /**
- * Runs a schedule in virtual time, and asserts which files may run concurrently.
- * @param breaks the files after which a process can run no more files.
+ * Runs a schedule in virtual time. Asserts that files run concurrently only if they may.
+ * @param breaks the files after which their process cannot run other files.
  * @returns the time at which the schedule ended, in seconds, and the files of each process.
  */
 async function simulate(

@@ -52,7 +52,7 @@ t.test('files of all sizes are stored and read back, also in ranges', async (t) 
     })
     t.ok(bytes.equals((await whole(await files.read(name, 0, size))) as Buffer), `${size} bytes`)
     if (size < 100) continue
-    // For the range of the first byte, this server sends the whole object. The store must still
+    // If only the first byte is requested, this server sends the whole object. The store must still
     // return only one byte.
     t.ok(bytes.subarray(0, 1).equals((await whole(await files.read(name, 0, 1))) as Buffer))
     await t.rejects(async () => whole(await files.read(name, size - 1, size + 1)))
@@ -94,7 +94,8 @@ t.test('files are listed page by page, in a fixed order', async (t) => {
   const names = ['list/a/1', 'list/a/2', 'list/b', 'list/c'] as const
   for (const name of names) await files.put(name, Buffer.from('x'))
   const listed: string[] = []
-  // This S3 server cannot list a page that is followed by another page, so one page has all files.
+  // This S3 server cannot list a page if more files follow, so the page is large enough for all
+  // files.
   const whole = await files.list('list/', undefined, names.length)
   for (const { name, at } of whole.files) {
     listed.push(name)

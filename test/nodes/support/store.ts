@@ -24,7 +24,10 @@ export interface Store {
   /** Kills the server. Returns a function that starts it again, on the same port and folder. */
   kill(): Promise<() => Promise<void>>
 }
-/** Timeout of requests in milliseconds. Tests do not repeat them, and other tests use the disk. */
+/**
+ * Timeout of requests in milliseconds. It is long, because requests are not repeated and other
+ * tests use the disk.
+ */
 const REQUEST_TIMEOUT_MS = 20_000
 
 /**

@@ -29,8 +29,9 @@ t.test('it has the semantics of a map', (t) => {
 })
 
 /**
- * Returns the megabytes that young collections in a new process promote while values are added to
- * and removed from a map, after a full collection has moved its table to the old generation.
+ * Adds values to a map and removes them again, in a new process. Returns the number of megabytes
+ * that young collections promote after a full collection has moved the table of the map to the old
+ * generation.
  */
 function promoted(map: string): number {
   const program = `

@@ -5,7 +5,7 @@ import {
   type Layers,
 } from '../../../protocol/agents/definition.ts'
 
-/** Returns the definition of layers without faults. */
+/** Returns the effective definition of layers that have no faults. */
 export function given(layers: Layers): EffectiveDefinition {
   const definition = effectiveDefinition(layers)
   if ('faults' in definition) throw new Error(JSON.stringify(definition.faults))

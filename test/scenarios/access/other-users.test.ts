@@ -25,8 +25,8 @@ import { listOf, waiting } from '../support/given.ts'
 const s = await service()
 t.teardown(() => s.stop())
 await s.ok('run.start', { spec: waiting() })
-// The data folder of the test service is private, but that of an installation may not be. So the
-// test opens the folder to all users.
+// The data folder of the test service is private, but that of an installation may be accessible.
+// The test therefore makes the folder accessible to all users.
 chmodSync(s.data, 0o755)
 
 const all = readdirSync(s.data, { recursive: true, encoding: 'utf8' }).map((name) =>

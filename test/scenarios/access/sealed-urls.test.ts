@@ -45,7 +45,7 @@ t.test('an action is called with its token, which no response contains', async (
     await s.ok('action.get', one),
     listOf(await s.ok('action.list', {}))[0],
     await s.ok('catalog.action', one),
-    // The masked URL of a response is sent back with another change.
+    // The masked URL from a response is sent back, together with another change.
     await s.ok('action.update', { ...one, title: 'Sync', endpoint_url: sealed(url) }),
   ])
     t.match(answer, { endpoint_url: sealed(url) })
@@ -120,7 +120,7 @@ t.test('no token is stored, logged or listed in plain text', async (t) => {
   let readable = 0
   for await (const { config, state } of manager.streams.list())
     for (let seq = state.first_seq; seq <= state.last_seq; seq++) {
-      // A sequence whose message was replaced is empty.
+      // No message is found at a sequence whose message was replaced.
       const message = await manager.streams.getMessage(config.name, { seq }).catch(() => null)
       if (!message) continue
       const data = Buffer.from(message.data)

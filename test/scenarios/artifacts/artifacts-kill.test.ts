@@ -15,9 +15,7 @@ import { artifactOf, chunksOf, connectTo, storedChunks, storedFiles } from './st
 
 const UPLOADS = 260
 const CONCURRENT = 16
-/**
- * Returns the size of upload `n` in bytes. A chunk has 262,144 bytes. Some uploads have two chunks.
- */
+/** Returns the size of upload `n` in bytes. Some uploads exceed the 262,144 bytes of one chunk. */
 const sizeOf = (n: number): number => 1 + ((n * 7919) % (n % 4 === 0 ? 300_000 : 60_000))
 /** Number of artifacts in the project that is deleted. */
 const DOOMED = 30

@@ -1,6 +1,6 @@
 /**
  * Artifacts that workers upload under the lease of a job: their lineage and visibility, the events
- * of the run, and superseded leases, which publish nothing.
+ * of the run, and superseded leases, under which nothing is published.
  */
 import { randomBytes } from 'node:crypto'
 import t from 'tap'

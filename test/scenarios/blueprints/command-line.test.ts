@@ -187,7 +187,10 @@ t.test('the schemas are served without a credential and can be cached', async (t
   t.equal((await fetch(`${s.url}/schemas/none.json`)).status, 404)
 })
 
-/** Starts a proxy to the service, which refuses the first applies with these codes. */
+/**
+ * Starts a proxy to the service. The proxy refuses the first applies, each with the next of these
+ * codes.
+ */
 async function refusing(t: { teardown(run: () => void): void }, codes: string[]): Promise<string> {
   const server = createServer((request, response) => {
     const chunks: Buffer[] = []

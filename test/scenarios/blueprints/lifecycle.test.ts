@@ -161,8 +161,8 @@ t.test('a deletion removes rows and follows references backwards', async (t) => 
 t.test('each changed resource has one audit entry, and so has the call', async (t) => {
   const identity = { namespace: 'log', blueprint_key: 'book', blueprint_version: '7' }
   const since = listOf(await s.ok('audit.list', { limit: 1 }))[0]?.['id']
-  // These entries are omitted. Rows for agents log them in addition to the agent: for its principal
-  // and for its assigned toolkits.
+  // Entries with these resource types are ignored. Rows for agents log them in addition to the
+  // entry of the agent: one for its principal, and one for its assigned toolkits.
   const parts = new Set(['principal', 'agent_assignment'])
   const entries = async () => {
     const all = listOf(await s.ok('audit.list', { limit: 200 }))

@@ -1,6 +1,6 @@
 /**
- * Protected resources refuse every row that changes them. A new row that could change a resource
- * must be classified in this file.
+ * Every row that changes a resource is refused for a protected resource. A new row that could
+ * change a resource must be classified in this file.
  */
 import t from 'tap'
 import { api, type RowName } from '../../../protocol/api.ts'

@@ -67,7 +67,8 @@ async function ask(
   return { status: answer.status, body: (await answer.json()) as Record<string, unknown> }
 }
 /**
- * Starts a run and returns its id once it is completed. The run's event stream ends with the run.
+ * Starts a run, waits until the run is completed, and returns its id. The event stream of the run
+ * ends with the run.
  */
 async function completeRun(t: Test, node: RunningNode): Promise<string> {
   const { body } = await ask(node, '/runs', { spec: instant() })
@@ -101,8 +102,8 @@ function endOf(settings: Settings): Promise<{ code: number | null; text: string 
 }
 /**
  * Asserts that a node with these settings fails to start within 5 s, with a message for the
- * operator. `exits` is true for one failure of each kind, which is also tried as a child process:
- * its exit code is 1, and it prints only the message.
+ * operator. If `exits` is true, also asserts that a child process with these settings prints only
+ * the message and exits with code 1. This is done for one failure of each kind.
  */
 async function fails(
   t: Test,

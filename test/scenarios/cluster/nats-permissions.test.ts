@@ -105,7 +105,8 @@ t.test('the tour passes on one node per role', async (t) => {
   const first = await start(['shards', 'provision'])
   await first.stop()
   const nodes: RunningNode[] = []
-  // The workers of the host reach the gateway at an address that is known before it starts.
+  // The port is chosen here, because the host starts first, and its workers need the URL of the
+  // gateway.
   const port = String(await freePort())
   const settings = { BATON_PORT: port, BATON_GATEWAY_URL: `http://127.0.0.1:${port}` }
   for (const role of ['shards', 'views', 'executor', 'hosts', 'gateway'] as const)

@@ -11,7 +11,7 @@ import { person } from '../support/people.ts'
 const s = await service()
 t.teardown(() => s.stop())
 
-/** Removes the messages about refused requests, which the browser logs as errors. */
+/** Removes the errors that the browser logs when requests are refused. */
 const unexpected = (faults: readonly string[]): string[] =>
   faults.filter((fault) => !/status of 4\d\d/.test(fault))
 const evil = '<img src=x onerror="document.title=1"> \u202Eevil 🧨'

@@ -13,7 +13,7 @@ import { dataOf, insertAll, tableOf } from '../support/tables.ts'
 
 await inBrowser(t, tryOut)
 
-/** Removes the messages about refused requests, which the browser logs as errors. */
+/** Removes the errors that the browser logs when requests are refused. */
 const unexpected = (faults: readonly string[]): string[] =>
   faults.filter((fault) => !/status of (400|403|404|409|422)/.test(fault))
 

@@ -38,8 +38,8 @@ const opened = (steps: readonly Step[], spec: Partial<Spec> = {}, more: object =
 const jobIn = ({ tells }: Pick<Outcome<RunState>, 'tells'>): JobHeader | undefined =>
   (tells.find(({ name }) => name === 'queue.enqueue')?.input as { job: JobHeader } | undefined)?.job
 /**
- * Returns the reports that tell environments of the run's end, each as the environment's id and the
- * run's status.
+ * Returns the reports of the run's end to environments. Each consists of the environment's id and
+ * the run's status.
  */
 const ends = ({ effects }: Pick<Outcome<RunState>, 'effects'>): unknown[] =>
   effects.flatMap((effect) =>

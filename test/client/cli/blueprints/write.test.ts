@@ -9,8 +9,8 @@ import { folderFor, read } from './support.ts'
 
 const SURROGATES = { first: 0xd800, count: 0x800 }
 /**
- * Any character except halves of surrogate pairs. Replaces the `binary` unit of `fc.string`, which
- * needs 1 s to list its characters.
+ * Any character except halves of surrogate pairs. Used instead of the unit `binary` of `fc.string`,
+ * which takes 1 s to list its characters.
  */
 const unit = fc.nat(0x10_ffff - SURROGATES.count).map(
   (n) => String.fromCodePoint(n < SURROGATES.first ? n : n + SURROGATES.count),

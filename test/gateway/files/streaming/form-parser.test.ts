@@ -5,7 +5,8 @@ import { type Part, type PartHead, partsOf } from '../../../../gateway/files/mul
 import { FormParser } from '../../../../gateway/files/streaming/form-parser.ts'
 
 /**
- * Returns the parts of a body that arrives in chunks split at `cuts`, or the error of the parser.
+ * Parses a body that arrives in chunks, which are divided at `cuts`. Returns the parts of the form,
+ * or the error of the parser.
  */
 function streamed(
   body: Buffer,

@@ -128,7 +128,7 @@ t.test('many uploads to slow readers, and silent clients', async (t) => {
     socket.write(bytes)
     return received(socket)
   })
-  // Wait until the maximum number of held bytes no longer grows.
+  // Wait until the maximum number of held bytes stops growing.
   for (let before = -1; most !== before || most < MIB; ) {
     before = most
     await new Promise((resolve) => setTimeout(resolve, 300))

@@ -5,14 +5,14 @@ import { markdownOf } from '../../../../nodes/executor/documents/convert.ts'
 interface Writing {
   /** The uncompressed size that the headers state for every member; by default the true size. */
   readonly lie?: number
-  /** True if the members are not compressed. */
+  /** Whether the members are stored without compression. */
   readonly stored?: boolean
   /**
-   * True if the sizes follow the content of a member, as when a writer does not know them in
-   * advance.
+   * Whether the sizes follow the content of each member, as written by programs that do not know
+   * them in advance.
    */
   readonly streamed?: boolean
-  /** True if the headers mark the members as encrypted. */
+  /** Whether the headers mark the members as encrypted. */
   readonly encrypted?: boolean
 }
 

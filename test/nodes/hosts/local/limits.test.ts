@@ -79,8 +79,8 @@ t.test('controllers of version 2 are enabled, and limits have their names', asyn
     version: 2,
     folders: Object.fromEntries(controllers.map((name) => [name, folder])),
   }
-  // The probe cannot be removed, because it contains ordinary files. A kernel would remove its
-  // files with the group.
+  // The folder of the probe cannot be removed, because it contains ordinary files. A kernel would
+  // remove the control files together with the group.
   t.equal(await openGroups('baton-x', limits, [found]), undefined)
   t.equal(readFileSync(join(folder, 'cgroup.subtree_control'), 'utf8'), '+memory +pids +cpu')
 })

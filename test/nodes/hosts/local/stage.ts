@@ -30,7 +30,7 @@ const works = (program: string, args: readonly string[]): boolean =>
 
 /**
  * Returns the nearest enclosing folder that other users cannot enter, such as one created by
- * `mktemp -d`. Another user cannot run the program there. Returns undefined if other users can
+ * `mktemp -d`. Other users cannot run a program in such a folder. Returns undefined if they can
  * enter all enclosing folders.
  */
 function closedFolder(): string | undefined {
