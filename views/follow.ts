@@ -7,7 +7,7 @@
  *     was in the journal when the query arrived. The end of the journal is read after the query
  *     arrives, once for all queries that wait together. If this process is the journal's only
  *     writer, the end is known without a request.
- * F2. A message that cannot be applied raises an alarm: following stops and is retried after a
+ * F2. A message that cannot be applied raises an alarm. Following stops, and begins again after a
  *     pause. Meanwhile, queries that need newer data wait, and after their timeout are refused or
  *     answered `late`. The message is never skipped.
  * F3. Between two parts of a long query, other queries are answered and messages applied.

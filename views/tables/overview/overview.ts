@@ -43,8 +43,8 @@ export function overviewOf(
   const whole = emptySum()
   const failures = new Map<string, FailureCount>()
   for (const row of flowsSince(store, project, periodOf(step), first)) {
-    // Rows may lie in the future, because the clock of the node that wrote an entry may be ahead.
-    // Such rows count in the last step.
+    // The minute of a row may be in the future, because the clock of the node that wrote an entry
+    // may be ahead. Such a row is counted in the last step.
     const sum = sums[Math.min(steps - 1, Math.floor((row.minute - first) / step))]
     if (sum) add(sum, row)
     add(whole, row)

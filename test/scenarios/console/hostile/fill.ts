@@ -80,8 +80,9 @@ function groupsOf(row: RowName, fields: readonly Field[], place: Place): Field[]
 }
 
 /**
- * Whether a field is written. The other fields are not part of a record, concern the caller's own
- * access, or repeat fields of other rows: the resources of a blueprint are bodies of other rows.
+ * Whether `fillAll` writes a field. It skips the fields of rows that store no record, that concern
+ * the caller's own access, or that are aliases. It also skips the resources of a blueprint, because
+ * they are bodies of other rows.
  */
 const isWritten = ({ row, path: [first] }: TextPlace): boolean =>
   api[row].verb === 'command' &&
