@@ -3,9 +3,9 @@
  * batches in journal order (`follow.ts`). Queries are answered from the entries applied so far.
  *
  * V1. Rows and position are committed together: the file always equals the journal up to some
- *     position. Changes collect in memory until there are many, or until a query or another entry
- *     needs the tables. Then they are written in one open transaction, which `save` commits. If
- *     they are written because there are many, records that will probably change soon stay in
+ *     position. Changes are collected in memory until there are many, or until a query or another
+ *     entry needs the tables. Then they are written in one open transaction, which `save` commits.
+ *     If they are written because there are many, records that will probably change soon stay in
  *     memory.
  *     `position()` and every answer include the changes in memory and in the open transaction. If
  *     the process dies or a write fails, those changes are lost: `position()` then returns the

@@ -1,7 +1,8 @@
 /**
  * Counts of the rows of another table by a key, such as runs by status. A tally changes when a row
- * is written: the new row is compared with the stored row. Each tally therefore always equals
- * the number of written rows, and changing a row several times between two flushes adds no cost.
+ * is written: the new row is compared with the stored row. Each tally therefore always equals the
+ * number of stored rows with its key, and changing a row several times between two flushes adds no
+ * cost.
  */
 import type { Buffered } from '../store.ts'
 
