@@ -27,8 +27,8 @@ type Bound = Value | Uint8Array
 /** Options of a table's cache. */
 interface CacheOptions<V> {
   /**
-   * Maximum number of records that stay cached after a flush. If there are more, all written
-   * records are dropped.
+   * Maximum number of records that stay cached after a flush. If there are more, all records that
+   * need not be written are dropped.
    */
   readonly most?: number
   /** Copies a value for `edit`. By default, the copy is shallow. */

@@ -20,8 +20,9 @@ export class Tallies implements Buffered {
     this.#changes.set(key, (this.#changes.get(key) ?? 0) + change)
   }
   /**
-   * Writes the changes. `Store` flushes the buffers in the order of their creation. The buffer of
-   * the other table creates this buffer, so the rows of that table are written first.
+   * Writes the changes. `Store` flushes the buffers in the order of their creation. This buffer is
+   * created while the buffer of the other table is flushed, so the rows of that table are written
+   * first.
    */
   flush(): void {
     for (const [key, change] of this.#changes) if (change !== 0) this.#write(key, change)

@@ -51,7 +51,7 @@ export class InteractionRules {
 
 /**
  * Returns why an interaction is not at rest; undefined if it is at rest.
- * @param until time in Unix milliseconds before which everything that was due must have happened.
+ * @param until a time in Unix milliseconds. Everything that was due before it must have happened.
  */
 export function unsettledInteraction(
   sim: Simulation,

@@ -159,8 +159,8 @@ export class Hub {
   }
   /**
    * Drops the leases that have expired. For those that received no heartbeat or report for a full
-   * lease duration, also asks the queues to end them, if the seat is still the current connection
-   * of its worker session.
+   * lease duration, also asks the queues to end them, provided that the connection of the seat is
+   * still the current one of its worker session.
    */
   #expire(seat: Seat): void {
     const { world, clock, sim } = this.#machine

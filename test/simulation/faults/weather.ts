@@ -36,8 +36,8 @@ const faultKinds = [
  * - late: appends are stored after their timeout.
  * - disk: the journal is slow.
  * - wipe: all snapshots are lost.
- * - tail: a server restarts without its newest snapshots, and without the registry, because that is
- *   only in memory.
+ * - tail: a server restarts. Its newest snapshots are lost, and so is the registry, which is only
+ *   in memory.
  * - state: operations on snapshots are slow, or get no answer.
  * - registry: operations on the registry are slow, or get no answer.
  * - amnesia: the registry loses everything.

@@ -17,9 +17,9 @@ const mapped = <T>(
   Object.fromEntries(Object.entries(record).map(([name, value]) => [name, change(value, name)]))
 
 /**
- * Merges later changes to a record into earlier changes. The change `{}`, which states that an
- * attribute has changed but not its values, is kept. The change `{ from: undefined, to: undefined
- * }` is dropped.
+ * Merges later changes to a record into earlier changes. The change `{}` is kept. It states that an
+ * attribute has changed, without its values. A change whose `from` and `to` are both undefined is
+ * dropped.
  */
 export function mergeChanges(earlier: Changes, later: Changes): Changes {
   const all = { ...earlier }

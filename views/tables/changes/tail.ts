@@ -74,8 +74,8 @@ export class ChangeTail {
     let of = this.#projects.get(project)
     if (of) this.#projects.delete(project)
     else of = { floor: this.#floor, changes: new Map() }
-    // Maps iterate in insertion order. What changes is inserted again, so the change and the
-    // project that are least recent come first.
+    // Maps iterate in insertion order. Whatever changes is inserted again at the end, so the
+    // project and the record that changed least recently come first.
     this.#projects.set(project, of)
     const key = `${change.kind} ${change.id ?? ''} ${change.only ?? ''}`
     of.changes.delete(key)

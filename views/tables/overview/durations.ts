@@ -5,7 +5,7 @@
 
 /** Number of durations in each bucket. */
 export type Durations = number[]
-/** Number of buckets into which the durations from one value to its double are divided. */
+/** Number of buckets for each doubling of the duration. */
 const PER_DOUBLING = 4
 /** Number of buckets. The last bucket counts all durations of more than about 25 years. */
 const BUCKETS = 160

@@ -38,8 +38,8 @@ const WIDE = { width: 1280, height: 800 }
 await inBrowser(t, tryOut)
 
 /**
- * For a page whose URL contains an id, returns the ids with which it is opened: those of the record
- * of `place` and of the records that `fillAll` created.
+ * Returns the ids with which a page that has an id in its URL is opened: those of the record of
+ * `place` and of the records that `fillAll` created.
  */
 function recordsOf(
   path: string,
