@@ -19,8 +19,8 @@ import { behind, JournalReplaced, type Message, type View } from './view.ts'
 /** The journal of one partition. */
 export interface ViewJournal {
   /**
-   * Delivers messages with a sequence ≥ `from`, in order and without end. The next batch is
-   * delivered when the promise of `on` has resolved. Returns a function that stops the delivery.
+   * Delivers messages with a sequence ≥ `from`, in order and without end. Each batch waits until
+   * the promise that `on` returned has resolved. Returns a function that stops the delivery.
    */
   follow(
     from: number,

@@ -82,7 +82,7 @@ export interface Service {
   ): Promise<Raw>
   /**
    * Follows a stream until `until` returns true or the stream ends, and returns the frames.
-   * @throws if neither happens within 20 s, the request is refused, or a frame is not described.
+   * @throws if neither happens within 20 s, if the request is refused, or for undescribed frames.
    */
   follow(
     name: RowName,

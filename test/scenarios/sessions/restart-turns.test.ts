@@ -1,6 +1,6 @@
 /**
- * Generations that the service itself performs: when their executor stops gracefully, another
- * executor, or the restarted node, claims the interrupted job within seconds.
+ * Generations that the service itself performs. When an executor stops gracefully, its interrupted
+ * job is claimed within seconds, by another executor or by the restarted node.
  */
 import t from 'tap'
 import { defaultTiming } from '../../../protocol/workers/timing.ts'

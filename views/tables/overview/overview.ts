@@ -134,9 +134,10 @@ const waits = [
   { status: 'in_review', part: 'reviewer' },
 ] as const
 /**
- * Counts the newest waiting interactions that the viewer may read, and, of these, the interactions
- * that the viewer may answer or review. Records are read only for the second number, to exclude
- * interactions that the viewer has already answered.
+ * Counts the waiting interactions that the viewer may read (at most the newest
+ * `MAX_WAITING_COUNTED` of each status), and those of them that the viewer may answer or review.
+ * Records are read only for the second number, to exclude interactions that the viewer has already
+ * answered.
  */
 function waitingInteractions(
   store: Store,

@@ -238,7 +238,8 @@ class Lane {
 
 /**
  * Passes the matching runs to `take`, in order, until `take` returns false. If the search ends
- * after `most` rows, returns the position of the last row that was read; otherwise undefined.
+ * because `most` rows were read, returns the position of the last row that was examined. Otherwise,
+ * returns undefined.
  */
 function* find(
   store: Store,

@@ -222,8 +222,8 @@ export function deleteRow(store: Store, n: number): void {
   store.run('DELETE FROM table_rows WHERE n = ?', n)
 }
 /**
- * Returns the time of the last change among the rows of a table, in Unix milliseconds. Deleted rows
- * are not considered. Returns undefined if the table has no rows.
+ * Returns the time at which a row of a table was last inserted or updated, in Unix milliseconds.
+ * Deleted rows are ignored. Returns undefined if the table has no rows.
  */
 export const lastChange = (store: Store, table: number): number | undefined =>
   store.one<{ at: number }>(

@@ -3,8 +3,8 @@
  * endpoint table. Fields of a row that do not exclude each other are written in one request, so
  * that few records contain all of them.
  *
- * Invariant: every field is either in `accepted`, with the first hostile value that the service
- * accepted, or in `refused`, because the service refused all hostile values.
+ * Invariant: every field that is written is either in `accepted`, because the service accepted one
+ * of its hostile values, or in `refused`, because the service refused all of them.
  */
 import { api, type RowName } from '../../../../protocol/api.ts'
 import { type Row, routeOf } from '../../../../protocol/contract.ts'

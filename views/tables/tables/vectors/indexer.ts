@@ -96,7 +96,9 @@ export class VectorIndexer {
   #requests = 0
   #failures = 0
   #faulty = true
-  /** Number of upcoming batches with only one row each, because the provider refused a batch. */
+  /**
+   * Number of next batches that contain only one row each, because the provider refused a batch.
+   */
   #single = 0
   /** The table of the last batch. Tables take turns. */
   #table = -1
