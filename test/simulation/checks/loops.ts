@@ -26,7 +26,7 @@ interface Course {
   paused: boolean
   /** Whether the loop has always been active. A loop that was paused may have missed firings. */
   steady: boolean
-  /** The trigger of each run that has started and not ended, by run id. */
+  /** The trigger of each run that has started but not ended, by run id. */
   readonly under: Map<string, string>
   /** For each schedule, the last time for which it fired. */
   readonly times: Map<string, string>

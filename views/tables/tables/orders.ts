@@ -25,7 +25,7 @@ export interface Order {
   readonly fields: readonly SortField[]
   /** Whether every table with this schema has the order. */
   readonly fixed: boolean
-  /** While the order is being built, the key of its latest row in the order of creation. */
+  /** While the order is being built, the creation key of the last row that was added to it. */
   readonly reached?: Buffer
 }
 /** The data from which the keys of a row are computed. */

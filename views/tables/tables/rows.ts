@@ -27,7 +27,7 @@ import { rowTokens } from '../../../protocol/tables/search.ts'
 import { type Store, WriteBackCache } from '../../store.ts'
 import { textBytes } from './keys.ts'
 
-/** A row as stored. `n`: its number in the view's file; times are Unix milliseconds. */
+/** A stored row. `n`: its number in the view's file; times are Unix milliseconds. */
 export interface RowRecord {
   readonly n: number
   readonly id: string
