@@ -1,7 +1,7 @@
 /**
  * The checks of the simulation must detect each planted fault within a limited number of seeds. A
- * fault can specify a seed that is tried first, because the search for a seed that reveals the
- * fault takes most of the time.
+ * fault can name a seed that reveals it. This seed is tried first, because most of the time would
+ * otherwise be spent on the search for one.
  */
 import t from 'tap'
 import { plants } from './simulation/faults/plants.ts'

@@ -7,8 +7,8 @@
  *
  * tap is loaded without its async hooks. The hooks determine to which test an uncaught error
  * belongs. However, they run for each promise of the services in this process, which takes a third
- * of the processor time of a scenario. Without the hooks, an uncaught error fails the end of its
- * file.
+ * of the processor time of a scenario. Without the hooks, the test `the end of <file>` reports the
+ * uncaught errors of its file.
  */
 import hooks, { createHook } from 'node:async_hooks'
 import { syncBuiltinESMExports } from 'node:module'
@@ -27,7 +27,7 @@ const files = process.argv.slice(2)
 // tap derives the name of its fixture folder from the arguments, and the name must not be long.
 process.argv.splice(2, files.length, files[0] ?? `files-of-${process.pid}`)
 const follows = process.env[FILES_ENV]
-// A child process that a test starts must not read the names of files.
+// A child process that a test starts must not read file names from descriptor 3.
 delete process.env[FILES_ENV]
 /** The stand-in for every async hook of tap. It is never called. */
 const unused = { enable: () => unused, disable: () => unused }
@@ -78,8 +78,9 @@ async function run(file) {
   await import(pathToFileURL(resolve(path)).href).catch((error) => void uncaught.push(error))
   const loaded = cpuTime()
   // This test is awaited, so that `the end of …` is queued only after all tests of the file have
-  // ended. Helpers of the file may assert with the `t` of the file instead of the `t` of a test,
-  // and tap queues such an assertion behind all tests that are known by then.
+  // ended. Otherwise, an assertion of a helper might follow `the end of …`: if a helper asserts
+  // with the `t` of the file instead of the `t` of a test, tap queues the assertion behind all
+  // tests that are known by then.
   await t.test(`the tests of ${file}`, async () => {})
   await t.test(`the end of ${file}`, async (t) => {
     // All tests of the file have ended. Some may have added teardowns while they ran.

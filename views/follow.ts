@@ -7,7 +7,7 @@
  *     was in the journal when the query arrived. The end of the journal is read after the query
  *     arrives, once for all queries that wait together. If this process is the journal's only
  *     writer, the end is known without a request.
- * F2. A message that cannot be applied raises an alarm: following stops and is retried after a
+ * F2. A message that cannot be applied raises an alarm. Following stops, and begins again after a
  *     pause. Meanwhile, queries that need newer data wait, and after their timeout are refused or
  *     answered `late`. The message is never skipped.
  * F3. Between two parts of a long query, other queries are answered and messages applied.
@@ -19,8 +19,8 @@ import { behind, JournalReplaced, type Message, type View } from './view.ts'
 /** The journal of one partition. */
 export interface ViewJournal {
   /**
-   * Delivers messages with a sequence ≥ `from`, in order and without end. The next batch is
-   * delivered when the promise of `on` has resolved. Returns a function that stops the delivery.
+   * Delivers messages with a sequence ≥ `from`, in order and without end. Each batch waits until
+   * the promise that `on` returned has resolved. Returns a function that stops the delivery.
    */
   follow(
     from: number,

@@ -83,7 +83,7 @@ export interface Position {
 export interface Ids {
   readonly items: readonly string[]
 }
-/** Returns ids of a project after an id, in ascending order. */
+/** Returns a page of the ids in a project, in ascending order, beginning after the id `after`. */
 export const idsAfter = (
   store: Store,
   table: string,

@@ -1,8 +1,8 @@
 /**
  * A compact form of records. Most records of a table have the same fields. The names of the fields
- * are therefore stored once, as a SHAPE, and a record is stored as the number of its shape and the
- * values that neither the shape nor the data of the reader (`Known`) determines: `[shape, value,
- * …]`.
+ * are therefore stored once, as a SHAPE. A record is stored as the number of its shape, followed by
+ * those of its values that cannot be derived from the shape or from other data that its reader has
+ * (`Known`): `[shape, value, …]`.
  *
  * Invariant: unpacking a record restores every field with its value, in the same order.
  */
@@ -12,7 +12,7 @@ import { timestamp } from '../protocol/common.ts'
 export type Packed = readonly unknown[]
 /** Data that is available when a record is read, and is therefore not stored with the record. */
 export interface Known {
-  /** Texts that fields may equal. Only the first `TEXTS` of them are used. */
+  /** Texts to which the values of fields may be equal. Only the first `TEXTS` of them are used. */
   readonly texts: readonly (string | null)[]
   /** The reference time in Unix milliseconds. Times are stored as differences from this time. */
   readonly at: number
@@ -29,7 +29,7 @@ const [PLAIN, TIME] = [TEXTS, TEXTS + 1]
 const [TRUE, FALSE, NULL, EMPTY] = [TEXTS + 2, TEXTS + 3, TEXTS + 4, TEXTS + 5]
 const constants = { [TRUE]: true, [FALSE]: false, [NULL]: null, [EMPTY]: '' }
 /**
- * The kind of the first element of a shape if it is the record's label instead of a field; see
+ * The kind that marks the first element of a shape as the label of the record, not a field; see
  * `pack`.
  */
 const LABEL = TEXTS + 6
@@ -124,8 +124,8 @@ export class Shapes {
     return packed
   }
   /**
-   * Returns the record whose compact form begins at an index, from the data with which it was
-   * packed.
+   * Restores the record whose compact form begins at the index `from`. Requires the same `Known`
+   * with which the record was packed.
    */
   unpack<T>(packed: Packed, { texts, at }: Known, from = 0): T {
     const n = packed[from] as number

@@ -4,8 +4,8 @@
  *
  * S1. Rows change only inside a transaction that `View` begins. Before `View` commits a new
  *     position, it writes the changes in memory by `flush`.
- * S2. A batch ends with `keep`. If it fails before anything was written to the tables, it ends with
- *     `undo`, which reverts its changes in memory.
+ * S2. A successful batch ends with `keep`. A batch that fails before anything was written to the
+ *     tables ends with `undo`, which reverts its changes in memory.
  * S3. After a rollback, `forget` must run, because cached records may contain changes that were
  *     rolled back.
  */
@@ -27,11 +27,11 @@ type Bound = Value | Uint8Array
 /** Options of a table's cache. */
 interface CacheOptions<V> {
   /**
-   * Maximum number of records that stay cached after a flush. If there are more, all written
-   * records are dropped.
+   * Maximum number of records that stay cached after a flush. If there are more, all records that
+   * need not be written are dropped.
    */
   readonly most?: number
-  /** Copies a value for `edit`. By default, the fields of the value itself are copied. */
+  /** Copies a value for `edit`. By default, the copy is shallow. */
   readonly copy?: (value: V) => V
   /**
    * Whether a value will probably change soon. A partial flush leaves such a value in memory, and
@@ -182,7 +182,7 @@ function inserts(table: string, columns: number): Omit<Appended, 'values' | 'kep
 
 export class Store {
   readonly db: Database
-  /** The engine that computes the distances of vectors. */
+  /** The engine that computes the distances between vectors. */
   readonly distances: DistanceEngine
   readonly #statements = new Map<string, Statement<Bound[]>>()
   readonly #buffers = new Map<string, Buffered>()
@@ -304,7 +304,7 @@ export class Store {
     this.#newProjects.push(project)
     return n
   }
-  /** Returns the number of a project; 0, which no row has, if the project is unknown. */
+  /** Returns the number of a project. Returns 0, which is no project's number, if it is unknown. */
   findProject(project: string): number {
     return this.#projects.get(project) ?? 0
   }

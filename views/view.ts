@@ -3,9 +3,9 @@
  * batches in journal order (`follow.ts`). Queries are answered from the entries applied so far.
  *
  * V1. Rows and position are committed together: the file always equals the journal up to some
- *     position. Changes collect in memory until there are many, or until a query or another entry
- *     needs the tables. Then they are written in one open transaction, which `save` commits. If
- *     they are written because there are many, records that will probably change soon stay in
+ *     position. Changes are collected in memory until there are many, or until a query or another
+ *     entry needs the tables. Then they are written in one open transaction, which `save` commits.
+ *     If they are written because there are many, records that will probably change soon stay in
  *     memory.
  *     `position()` and every answer include the changes in memory and in the open transaction. If
  *     the process dies or a write fails, those changes are lost: `position()` then returns the
@@ -70,13 +70,13 @@ interface Position {
 const start: Position = { sequence: 0, tails: [], oldest: 0 }
 
 /**
- * Limits on the numbers of entries, rows and characters that wait in memory. A query may have to
- * wait until they are written, which takes 3 to 4 µs per row.
+ * Maximum numbers of entries, rows and characters that wait in memory before they are written. A
+ * query may have to wait for this write, which takes 3 to 4 µs per row.
  */
 const WAITING = { entries: 512, rows: 2000, size: 4_000_000 }
 /**
- * Number of entries after which the open transaction is committed. In a larger transaction, more
- * entries share one write of a page, but after a crash more entries must be applied again.
+ * Number of entries after which the open transaction is committed. The larger the transaction, the
+ * more entries share the write of a page, but the more entries must be applied again after a crash.
  */
 const MAX_OPEN_ENTRIES = 8192
 export class View {

@@ -97,7 +97,7 @@ function queriesOf<V extends ViewDefinition<never>>(views: readonly V[]): Querie
   }
   return Object.fromEntries(found) as Queries<NameOf<V>>
 }
-/** If no view answers a query of `ViewQueries`, this is a compile error. */
+/** The compiler reports an error here if no view answers a query of `ViewQueries`. */
 const queries: Queries = queriesOf(views)
 
 /**

@@ -1,6 +1,6 @@
 /**
- * Runs many seeds, as `npm run simulate -- --seeds 1000 --from 1` does. A failing seed is reported
- * with the faults that it needs and the end of its trace.
+ * Runs many seeds, as `npm run simulate -- --seeds 1000 --from 1` does. The report on a failing
+ * seed contains the kinds of faults without which it does not fail, and the end of its trace.
  */
 
 import type { FaultKind } from './faults/weather.ts'
@@ -28,8 +28,8 @@ async function shrink(failed: Outcome, options: Options): Promise<Outcome> {
 }
 
 /**
- * Returns a description of a failing seed: its first violation, the kinds of faults that it needs,
- * and the end of the trace.
+ * Returns a description of a failing seed: its first violation, the kinds of faults without which
+ * it does not fail, and the end of the trace.
  */
 async function describe(failed: Outcome, options: Options = {}, lines = LINES): Promise<string> {
   const small = await shrink(failed, options)

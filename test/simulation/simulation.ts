@@ -68,7 +68,7 @@ export interface Outcome {
   /** Number of entries in the journal. */
   readonly entries: number
 }
-/** Milliseconds after the end of the faults within which everything must be at rest. */
+/** Time limit, in milliseconds, from the end of the faults until everything is at rest. */
 const REST_TIMEOUT_MS = 90_000
 
 export class Simulation {
@@ -99,7 +99,7 @@ export class Simulation {
   readonly history: History
   readonly clients = new Clients(this)
   readonly loops: LoopClients
-  /** The limit on active runs of loops in the organization; undefined for none. */
+  /** The organization's limit on active runs of all loops; undefined if there is no limit. */
   readonly plan_limit: number | undefined
   readonly talk: Talk
   readonly workers: Worker[] = []

@@ -36,7 +36,7 @@ export const chromiumPath = (): string | undefined =>
     .find(isExecutable)
 
 /**
- * Arguments of Chromium. Its sandbox does not work in containers. The only pages opened are those
- * of the service.
+ * Arguments of Chromium. Its sandbox is disabled, because it does not work in containers and only
+ * pages of the service are opened.
  */
 export const CHROMIUM_ARGS: readonly string[] = ['--no-sandbox', '--disable-dev-shm-usage']

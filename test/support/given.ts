@@ -27,7 +27,9 @@ export interface Scene<S> {
   readonly state: S
   readonly history: readonly Event[]
   readonly at: number
-  /** Decides a command. Missing fields of the cause have the values of the previous command. */
+  /**
+   * Decides a command. Fields that `cause` lacks have the values of the previous command's cause.
+   */
   when(name: string, input?: unknown, cause?: Partial<Cause>): Outcome<S>
   /** Answers a query of the actor from the state. */
   ask(name: string, input?: unknown): unknown
@@ -39,7 +41,10 @@ export interface Outcome<S> extends Scene<S> {
   readonly tells: readonly Tell[]
   readonly soft: readonly Event[]
   readonly effects: readonly Effect[]
-  /** The decision's reply or, if that is a function, its result for the state after the command. */
+  /**
+   * The reply of the decision. If it is a function, the value that it returns for the state after
+   * the command.
+   */
   readonly reply: unknown
   readonly refused?: Refusal
 }

@@ -31,12 +31,14 @@ interface Held {
 export class MemoryPlace {
   readonly name: string
   readonly environments = new Map<string, MemoryEnvironment>()
-  /** The provisions, starts and destructions by all providers, as `provision env_…`, in order. */
+  /**
+   * The provisions, starts and destructions by all providers in order, such as `provision env_…`.
+   */
   readonly calls: string[] = []
   readonly launches: WorkerLaunch[] = []
   /**
-   * The held operations. Provisions and starts are held while `holds` is true. Destructions are
-   * not.
+   * The operations that were held. While `holds` is true, provisions and starts stay pending, but
+   * destructions do not.
    */
   readonly held: Held[] = []
   holds = false

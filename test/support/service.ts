@@ -33,7 +33,7 @@ export interface CallOptions {
   /** The root key by default. Null sends no credential. */
   readonly key?: string | null
   readonly headers?: Readonly<Record<string, string>>
-  /** Base URL of the gateway; the first node's by default. */
+  /** Base URL of the gateway; by default that of the first node. */
   readonly url?: string
 }
 /** A response as text, with its body parsed if it is JSON. */
@@ -74,7 +74,7 @@ export interface Service {
     code: string,
     options?: CallOptions,
   ): Promise<{ message: string; details: Record<string, never> }>
-  /** Sends a request without the checks of a row; `path` is absolute. */
+  /** Sends a request without the checks of a row. `path` is the whole path of the URL. */
   raw(
     method: string,
     path: string,
@@ -82,7 +82,7 @@ export interface Service {
   ): Promise<Raw>
   /**
    * Follows a stream until `until` returns true or the stream ends, and returns the frames.
-   * @throws if neither happens within 20 s, the request is refused, or a frame is not described.
+   * @throws if neither happens within 20 s, if the request is refused, or for undescribed frames.
    */
   follow(
     name: RowName,
@@ -150,7 +150,7 @@ export function undocumented(name: string, row: Row, body: unknown): string | un
     validators.set(name, (validator = Compile(close(row.shape.reply) as typeof row.shape.reply)))
   return validator.Check(body) ? undefined : JSON.stringify(validator.Errors(body).slice(0, 3))
 }
-/** Returns the schema with its objects closed to undocumented fields, unless they allow them. */
+/** Returns the schema, with `additionalProperties: false` in objects that do not define it. */
 function close(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(close)
   if (typeof schema !== 'object' || schema === null) return schema

@@ -21,7 +21,10 @@ interface Operation {
   readonly number: number
   readonly kind: HostRequest['kind']
   readonly host?: string
-  /** The time at which the request is repeated, or the operation is reassigned. */
+  /**
+   * The time at which the request is repeated or, if a host has claimed it, the operation is
+   * reassigned.
+   */
   readonly due: number
 }
 export interface StandIn {
@@ -131,7 +134,8 @@ const armsOf = (silence: number): Arms => ({
 })
 
 /**
- * Returns an environment actor that handles only the commands that hosts send.
+ * Returns an environment actor that handles only the commands of hosts, `environment.use`,
+ * `environment.run_ended` and `wake`.
  * @param seen is called with each new state of an environment.
  * @param silence milliseconds without progress after which another host may perform an operation.
  */

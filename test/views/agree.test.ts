@@ -22,7 +22,7 @@ import { ask, type Draft, Journal, T0 } from './support/journal.ts'
 
 const wire = <T>(value: T): T => JSON.parse(JSON.stringify(value)) as T
 
-/** A run and its queue, whose commands are decided together, with a view that follows them. */
+/** A run, its queue, and a view of both. A command and all its tells are committed together. */
 class World {
   readonly view = View.open(':memory:', { now: () => this.at })
   readonly journal = new Journal()
@@ -234,7 +234,7 @@ t.test('the records of the view equal those of the run and the queue', (t) => {
             ),
           true,
         ],
-        // A suspended run states what it waits for, except during a pause between two commits.
+        // A suspended run states what it waits for, unless it only pauses between two commits.
         [
           record.status !== 'suspended' ||
             paths?.[0]?.waiting_on !== undefined ||

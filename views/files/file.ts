@@ -7,7 +7,7 @@ import Database from 'better-sqlite3'
 import { Store } from '../store.ts'
 import { migrate } from './migrate.ts'
 
-/** Whether an error means that the file, not the journal, is at fault. */
+/** Whether an error shows that the file is damaged, so that it must be replaced. */
 export const isDamagedFile = (error: unknown): boolean =>
   error instanceof Database.SqliteError && /^SQLITE_(CORRUPT|NOTADB|FORMAT)/.test(error.code)
 

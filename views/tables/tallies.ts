@@ -1,7 +1,8 @@
 /**
  * Counts of the rows of another table by a key, such as runs by status. A tally changes when a row
- * is written: the new row is compared with the stored row. Each tally therefore always equals
- * the number of written rows, and changing a row several times between two flushes adds no cost.
+ * is written: the new row is compared with the stored row. Each tally therefore always equals the
+ * number of stored rows with its key, and changing a row several times between two flushes adds no
+ * cost.
  */
 import type { Buffered } from '../store.ts'
 
@@ -19,8 +20,9 @@ export class Tallies implements Buffered {
     this.#changes.set(key, (this.#changes.get(key) ?? 0) + change)
   }
   /**
-   * Writes the changes. `Store` flushes the buffers in the order of their creation. The buffer of
-   * the other table creates this buffer, so the rows of that table are written first.
+   * Writes the changes. `Store` flushes the buffers in the order of their creation. This buffer is
+   * created while the buffer of the other table is flushed, so the rows of that table are written
+   * first.
    */
   flush(): void {
     for (const [key, change] of this.#changes) if (change !== 0) this.#write(key, change)

@@ -10,7 +10,7 @@ import { people, person } from '../support/people.ts'
 
 await inBrowser(t, tryOut)
 
-/** Removes the messages about refused requests, which the browser logs as errors. */
+/** Returns the faults other than refused requests, which the browser logs as errors. */
 const unexpected = (faults: readonly string[]): readonly string[] =>
   faults.filter((fault) => !/status of (403|404|409)/.test(fault))
 const badge = (page: Page, count: number) =>

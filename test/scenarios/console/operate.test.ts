@@ -12,7 +12,7 @@ import { dropFiles, faultsOf, inBrowser } from '../support/browser.ts'
 import { signedIn } from '../support/console.ts'
 import { memberOf, until } from '../support/given.ts'
 
-/** Removes the messages about refused requests, which the browser logs as errors. */
+/** Returns the faults other than refused requests, which the browser logs as errors. */
 const unexpected = (faults: readonly string[]): string[] =>
   faults.filter((fault) => !/status of 4\d\d/.test(fault))
 const line = (page: Page, name: string) => page.getByRole('row').filter({ hasText: name })

@@ -1,6 +1,6 @@
 /**
  * Compares pictures of pages by their layout. A picture is reduced to the mean brightness of the
- * cells of a grid, so that other fonts, times and ids make little difference.
+ * cells of a grid, so that different fonts, times and ids change little.
  */
 import { PNG } from 'pngjs'
 

@@ -10,7 +10,7 @@ import { person } from '../support/people.ts'
 const s = await service()
 t.teardown(() => s.stop())
 
-/** Removes the messages about refused requests, which the browser logs as errors. */
+/** Returns the faults other than refused requests, which the browser logs as errors. */
 const unexpected = (faults: readonly string[]): string[] =>
   faults.filter((fault) => !/status of 4\d\d/.test(fault))
 const start = (name: string, spec: object, more: object = {}): Promise<Found> =>

@@ -69,7 +69,7 @@ async function tryOut(browser: Browser): Promise<void> {
     const { id } = await ada.ok('session.create', { agent_id, mode: 'new', title, ...more })
     return `/p/default/sessions/${id}`
   }
-  /** Removes the messages about refused requests, which the browser logs as errors. */
+  /** Returns the faults other than refused requests, which the browser logs as errors. */
   const unexpected = (): string[] => faults.filter((fault) => !/status of 4\d\d/.test(fault))
 
   t.test('a session is started by mouse, asks, and is answered in place', async (t) => {

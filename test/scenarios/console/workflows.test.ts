@@ -14,8 +14,8 @@ await inBrowser(t, tryOut)
 const project = 'default'
 const nap = { id: 'nap', kind: 'sleep', config: { duration: '0s' } }
 /**
- * Removes the errors that the browser logs for requests that were refused on purpose, or retried
- * because of load.
+ * Returns the faults other than requests that were refused on purpose or retried because of load.
+ * The browser logs each of these as an error.
  */
 const own = (faults: readonly string[]): string[] =>
   faults.filter((fault) => !/status of (4\d\d|503)/.test(fault))

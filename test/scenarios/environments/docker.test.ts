@@ -1,4 +1,7 @@
-/** The stock worker in a container of a real engine, with git and the files of an environment. */
+/**
+ * The stock worker in a container that a real engine (Podman) runs, with git and the files of an
+ * environment.
+ */
 import t, { type Test } from 'tap'
 import { IMAGE, type Podman, skip, startPodman } from '../../nodes/support/podman.ts'
 import { type Service, service } from '../../support/service.ts'

@@ -44,8 +44,8 @@ const [, other, ...hosts] = await Promise.all([
 const at = client({ url, key: it.key, project: 'default', tries: 30 })
 
 /**
- * Polls with `look` until the value satisfies `holds`, and returns the value.
- * @param every milliseconds between two polls.
+ * Calls `look` repeatedly until `holds` accepts its result, and returns the result.
+ * @param every milliseconds between two calls.
  * @throws {Error} after two minutes.
  */
 async function until<T>(

@@ -43,8 +43,8 @@ t.test(
         url: s.url,
         key: s.key,
         project: variables['SERVICE_PROJECT'] ?? '',
-        // The environment of the stand-in does not exist in the service, so this id is only a
-        // label.
+        // The environments of the stand-in do not exist in the service, so the worker registers a
+        // label instead of an id.
         environment_id: 'stand-in',
         actions: { greet: ({ name }) => ({ text: `hello ${name}` }) },
       })
@@ -114,7 +114,8 @@ t.test('another host prepares the environment of a killed host, and nothing is l
   const id = owner.id()
   await owner.send(id, 'environment.use')
   await owner.until(id, ({ operation }) => operation?.host === 'dying-1')
-  // The provider has created the environment, but the host is killed before it reports this.
+  // The state in which the host is killed: the provider has created the environment, but the host
+  // has not reported this yet.
   one.environments.set(id, { project: PROJECT })
   await doomed.kill()
   await hostOf(t, other, 'other-1')

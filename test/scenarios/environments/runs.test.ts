@@ -12,8 +12,8 @@ import { startTestHost } from '../support/hosts.ts'
 
 const s = await service()
 t.teardown(() => s.stop())
-// A node that is alone in its cluster publishes only within its process. The test host has a
-// connection of its own, so a second node is added.
+// A node that is alone in its cluster sends messages only within its own process, so they would not
+// reach the test host, which has a separate NATS connection. Therefore, a second node is added.
 await s.add({ BATON_ROLES: 'executor' })
 
 /** The default number of shards of a service. */
@@ -39,7 +39,7 @@ const startWorker = ({ variables }: WorkerLaunch, end: (idle: boolean) => void) 
   void worker.ended.then(() => end(true))
   return { kill: () => void worker.stop() }
 }
-/** A place of the default provider. */
+/** An in-memory place of the default provider, `local`. */
 class LocalPlace extends MemoryPlace {
   override provider() {
     return { ...super.provider(), name: 'local' }

@@ -19,8 +19,8 @@ import { startTestHost } from '../support/hosts.ts'
 const folder = t.testdir({ workspace: {}, local: {}, logs: {} })
 const s = await service({ BATON_SHARDS: '2' })
 t.teardown(() => s.stop())
-// A node that is alone in its cluster publishes only within its process. The test host has a
-// connection of its own, so a second node is added.
+// A node that is alone in its cluster sends messages only within its own process, so they would not
+// reach the test host, which has a separate NATS connection. Therefore, a second node is added.
 await s.add({ BATON_ROLES: 'gateway' })
 const args = program()
 

@@ -1,6 +1,7 @@
 /**
- * The worker of an environment as a process, against a real service. The environment is a label
- * that only this worker registers, so no host is needed, and its jobs have no environment lease.
+ * The worker of an environment as a process, against a real service. The environment is not a
+ * record but a label that only this worker registers. Therefore, no host is needed, and the jobs
+ * have no environment lease.
  */
 
 import { spawn } from 'node:child_process'

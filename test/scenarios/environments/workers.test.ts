@@ -13,8 +13,8 @@ import { claim, jobOf, type Received, seen, start } from '../support/sockets.ts'
 // The test host requires this number of shards.
 const s = await service({ BATON_SHARDS: '2' })
 t.teardown(() => s.stop())
-// A node that is alone in its cluster publishes only within its process. The test host has a
-// connection of its own, so a second node is added.
+// A node that is alone in its cluster sends messages only within its own process, so they would not
+// reach the test host, which has a separate NATS connection. Therefore, a second node is added.
 await s.add({ BATON_ROLES: 'gateway' })
 
 /**
@@ -33,7 +33,10 @@ t.teardown(() => host.stop())
 const get = (environment_id: string) =>
   s.ok('environment.get', { environment_id, include: 'worker_state' })
 let names = 0
-/** Creates an environment, and has its host start a worker. Returns the launch. */
+/**
+ * Creates an environment and requests its worker, which the host starts. Returns the id of the
+ * environment, the launch and the worker's key.
+ */
 async function started(): Promise<{ id: string; launch: WorkerLaunch; key: string }> {
   const { id } = (await s.ok('environment.create', { name: `desk-${++names}` })) as unknown as {
     id: string

@@ -24,7 +24,7 @@ cpSync(join(root, 'examples/support-desk'), join(folder, 'desk'), { recursive: t
 interface Step {
   readonly title: string
   readonly text: string
-  /** An edit of a file before the commands: its path, the old text and the new text. */
+  /** An edit of a file that precedes the commands: the path, the old text and the new text. */
   readonly edit?: readonly [path: string, from: string, to: string]
   readonly commands: readonly (readonly [command: string, exit: number])[]
 }

@@ -1,6 +1,6 @@
 /**
- * Two of three people approve, and the node that owns the question is killed between their answers.
- * Neither answer is lost, and the two answers determine the outcome.
+ * A question that needs two approvals. The node that owns it is killed between the two answers.
+ * Neither answer is lost, and together they determine the outcome.
  */
 import t from 'tap'
 import { listOf, until } from '../support/given.ts'

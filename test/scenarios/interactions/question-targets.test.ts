@@ -66,7 +66,7 @@ t.test('principals, roles and principals of organization keys are valid targets'
     async () => listOf(await s.ok('interaction.list', { run_id: id })),
     ({ length }) => length === 1,
   )
-  // The first question stays open when another question is rejected because its target is unknown.
+  // The rejection of another question, whose target is unknown, leaves the first question open.
   const other = await s.ok('run.start', { spec: asking(['usr_nobody']) })
   t.match(await ended(s, other['id']), { status: 'failed' })
   t.match(await s.ok('interaction.respond', { id: asked?.['id'], value: true }), {

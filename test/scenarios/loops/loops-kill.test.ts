@@ -154,8 +154,8 @@ t.test(
     await new Promise((pass) => setTimeout(pass, CHECK_DELAY_MS))
     const end = Date.now()
     t.comment(`the outages lasted ${outages.map(({ from, to }) => to - from).join(', ')} ms`)
-    // Whether a time may be skipped: after an outage, a schedule fires only for the latest of its
-    // times within the outage.
+    // Whether a schedule may skip this time, because after an outage it fires only for the latest
+    // of its times within the outage.
     const passed = (time: number) =>
       outages.some(
         ({ from, to }) => time >= from - 1000 && time + SCHEDULE_INTERVAL_MS <= to + 1000,

@@ -25,7 +25,7 @@ interface Answered {
   }[]
   readonly runs: Readonly<Record<string, { readonly record: Run; readonly events: object }>>
 }
-/** Returns the answer to a repeated start of a run that has ended. */
+/** Returns the answer to a start that repeats the idempotency key of a completed run. */
 const conflict = (run_id: string): object => ({
   error: { code: 'idempotency_key_conflict', details: { run_id, status: 'completed' } },
 })

@@ -176,7 +176,7 @@ t.test('reads are served on a disk that other data has filled completely', { ski
   )
   t.equal(full.status, 503)
   // A view with unsaved changes answers only after the service has deleted the file that reserves
-  // disk space, which takes up to a second.
+  // disk space. This may take up to a second.
   const list = () => it.ask('GET', `${it.project}/runs`)
   await it.until('lists are served', 5000, list, ({ status }) => status === 200)
   t.strictSame(await it.lost(ids), [], 'reads continue')
@@ -201,8 +201,8 @@ t.test('the service stops writes before its own load fills the disk', { skip }, 
   let warned = ''
   const client = async () => {
     while (!refusal) {
-      // The load is so slow that it cannot fill the disk between two measurements of disk usage,
-      // even with the data that the server writes in the seconds after an entry.
+      // The load is slow enough that the disk cannot become full between two measurements of its
+      // usage, even though the server writes more data in the seconds after an entry.
       const answer = await it.write(12_000)
       if (isRun(answer)) ids.push(String(answer.body['id']))
       else refusal = answer

@@ -12,9 +12,9 @@ const dot =
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
 
 /**
- * Writes files to a folder and returns their paths. The browser reads files on disk directly. The
- * bytes of a file in memory would pass through its debugging protocol, which takes seconds for
- * 9 MB.
+ * Writes files to a folder and returns their paths. The browser reads them directly from the disk.
+ * If a test passed the bytes instead, they would be sent over the debugging protocol of the
+ * browser, which takes seconds for 9 MB.
  */
 const written = (folder: string, files: Readonly<Record<string, Buffer>>): string[] =>
   Object.entries(files).map(([name, bytes]) => {
@@ -23,8 +23,8 @@ const written = (folder: string, files: Readonly<Record<string, Buffer>>): strin
   })
 
 /**
- * Attaches files by dialog, paste and drop. Removes the rejected ones and one more, sends the
- * others, and saves one of them.
+ * Attaches files by file dialog, paste and drop. Removes the rejected files and one other file,
+ * sends the rest, and saves one of the sent files.
  */
 export async function attachFiles(
   t: Pick<TAP, 'match' | 'equal' | 'strictSame' | 'testdir'>,

@@ -243,8 +243,8 @@ async function tryOut(browser: Browser): Promise<void> {
     const faults: string[] = []
     const place = { locale: 'de-DE', timezoneId: 'Asia/Tokyo' }
     const page = await browser.newPage(place)
-    // Playwright intercepts file dialogs only while a listener exists. Without this listener, it
-    // might intercept the dialog too late.
+    // Playwright intercepts file dialogs only while the page has a `filechooser` listener. Without
+    // this permanent listener, the interception might begin too late.
     page.on('filechooser', () => {})
     page.setDefaultTimeout(15_000)
     page.on('console', (line) => {

@@ -30,7 +30,7 @@ script:
 `
 /** The default number of shards of a service. */
 const SHARDS = 4
-/** A place of the default provider. */
+/** An in-memory place of the default provider, `local`. */
 class LocalPlace extends MemoryPlace {
   override provider() {
     return { ...super.provider(), name: 'local' }
@@ -41,8 +41,9 @@ await inBrowser(t, tryOut)
 
 async function tryOut(browser: Browser): Promise<void> {
   const s = await serviceFor(t, browser)
-  // A node that is alone in its cluster publishes only within its process. The test host has a
-  // connection of its own, so a second node is added.
+  // A node that is alone in its cluster sends messages only within its own process, so they would
+  // not reach the test host, which has a separate NATS connection. Therefore, a second node is
+  // added.
   await s.add({ BATON_ROLES: 'executor' })
   const { folder, performed, fail } = await startEnvironments(s)
   const kit = await s.ok('toolkit.create', {

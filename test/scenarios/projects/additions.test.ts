@@ -38,10 +38,7 @@ const webhook = await s.ok('webhook.create', { name: 'adds', url: 'https://recei
 await s.ok('webhook.ping', { webhook_id: webhook['id'] })
 const worker = await s.worker({ action_names: ['nobody.else'] })
 t.teardown(() => worker.close())
-/**
- * The operations that can return records with additional fields, each with an input for which it
- * returns such a record.
- */
+/** The operations that support additions, each with an input for which it returns records. */
 const reads = {
   'run.get': { id: run['id'] },
   'run.list': {},

@@ -66,7 +66,7 @@ t.test(
       period_start: /-01T00:00:00\.000Z$/,
     })
     t.equal(event?.['idempotency_key'], event?.['job_id'])
-    // 42 tokens at 1000 USD per million. A credit is 0.01 USD.
+    // 42 tokens at 1000 USD per million cost 0.042 USD. A credit is 0.01 USD.
     t.match(event, { credit_cost: 4.2, credit_cost_milli: 4200 })
     t.match(reply, { total_credit_cost: 4.2, total_credit_cost_milli: 4200 })
     const recorded = listOf(await s.ok('run.events', { id: first['id'], limit: 200 })).find(

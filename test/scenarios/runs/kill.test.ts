@@ -156,7 +156,7 @@ t.test('runs complete once while processes are killed', { timeout: 100_000 }, as
   )
   /**
    * Allows the load to issue another quarter of its starts, and waits until half of that quarter is
-   * acknowledged. Starts are therefore in flight when the function returns.
+   * acknowledged. Therefore, starts are still in flight when the function returns.
    */
   const quarter = async (index: number): Promise<void> => {
     allowed = (TOTAL * (index + 1)) / 4

@@ -1,6 +1,6 @@
 /**
- * Lists of runs return their array as `items` and `data`, or only under the configured name. With
- * the filter `loop_id`, they always return it as `items` only.
+ * Lists of runs contain their array both as `items` and as `data`, or only under the configured one
+ * of these names. With the filter `loop_id`, they always contain it as `items` only.
  */
 import t from 'tap'
 import { service } from '../../support/service.ts'

@@ -85,7 +85,7 @@ t.test('files are attached and deleted while gateways and the owner are killed',
         const { status } = await answered(() =>
           client.get(`/v1/projects/default${path}`, { method: 'DELETE' }),
         )
-        // A repeat of a deletion whose answer was lost finds no artifact.
+        // If the answer to a deletion was lost, the repeated deletion finds no artifact.
         t.ok(status === 204 || status === 404)
       }
     }

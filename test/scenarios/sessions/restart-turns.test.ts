@@ -1,6 +1,6 @@
 /**
- * Generations that the service itself performs: when their executor stops gracefully, another
- * executor, or the restarted node, claims the interrupted job within seconds.
+ * Generations that the service itself performs. When an executor stops gracefully, its interrupted
+ * job is claimed within seconds, by another executor or by the restarted node.
  */
 import t from 'tap'
 import { defaultTiming } from '../../../protocol/workers/timing.ts'
@@ -71,8 +71,8 @@ async function begin(call: Call): Promise<{ run: string; job: Job }> {
 
 t.setTimeout(120_000)
 /**
- * Milliseconds within which a turn must continue: far less than a lease, but far more than the two
- * seconds that it takes on an idle machine.
+ * Time limit for the continuation of a turn, in milliseconds. It is far shorter than a lease, but
+ * far longer than the two seconds that a turn needs to continue on an idle machine.
  */
 const SOON_MS = 15_000
 

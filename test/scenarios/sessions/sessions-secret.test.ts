@@ -97,8 +97,8 @@ async function run(): Promise<Found> {
 }
 
 /**
- * Creates the records that the conversations of this file do not create, so that the read
- * operations have records to return.
+ * Creates records of the kinds that the conversations of this file do not create, so that every
+ * read operation has a record to return.
  */
 async function furnish(): Promise<void> {
   const { id: channel_id } = await s.ok('channel.create', { name: 'talk' })
@@ -143,9 +143,9 @@ t.test('no operation and no stream returns content of a private session', async 
   await furnish()
   const [session_id, { id }] = await Promise.all([talk(), run(), working])
   const [walk, shown] = await Walk.begin(s, s.key, SECRET)
-  // The operations that return no record. The first two list the caller's own credentials, of which
-  // the callers in this test have none. `schedule.next` needs a schedule. No host answers
-  // `environment.worker_logs`.
+  // The operations that return no record in this test. The first two list the caller's own
+  // credentials, and no caller has any. `schedule.next` needs a schedule. There is no host that
+  // could answer `environment.worker_logs`.
   const own: readonly RowName[] = [
     'cli_credential.list',
     'me.list_tokens',

@@ -18,9 +18,9 @@ export async function inBrowser(
   await tryOut(await chromium.launch({ executablePath, args }))
 }
 /**
- * Pages share processes, which saves a fifth of the processor time. Without the zygote process, the
- * browser is the parent of its processes, so `npm test -- --cpu` counts the processes that end
- * before the browser does.
+ * Pages share processes, which saves a fifth of the processor time. Without the zygote process, all
+ * processes of the browser are its own children, so `npm test -- --cpu` also counts those that end
+ * before the browser.
  */
 const args = [
   ...CHROMIUM_ARGS,

@@ -10,7 +10,10 @@ export interface CommandResult {
   readonly notes: string
 }
 interface Options {
-  /** The answer to the confirmation question. If absent, the command runs without a terminal. */
+  /**
+   * The answer to the confirmation question. Without it, the command cannot ask, as if no terminal
+   * existed.
+   */
   readonly confirm?: boolean | 'interrupt'
   readonly url?: string
   readonly env?: Readonly<Record<string, string>>

@@ -41,7 +41,7 @@ export async function startOwner(access: Access, log: Log = silentLog) {
   let ids = 0
   return {
     id: () => makeId('environment', ++ids, new Uint8Array(9).fill(ids), ids),
-    /** Sends a command as a queue or a run does. */
+    /** Sends the command of a queue (`environment.use`) or of a run (`environment.run_ended`). */
     async send<N extends 'environment.use' | 'environment.run_ended'>(id: string, name: N) {
       const input = name === 'environment.use' ? { job_id: 'job_1' } : { run_id: 'run_1' }
       const answer = await world.command({
@@ -114,7 +114,7 @@ export async function startTestHost(
   const nats = await connectNats({ access, name: node, role: 'hosts', log })
   const timers = new Set<() => void>()
   let killed = false
-  // A killed process runs no timers.
+  // After `kill`, no timers run, as in a killed process.
   const clock: Clock = {
     ...systemClock,
     later: (ms, run) => {

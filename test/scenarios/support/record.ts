@@ -280,8 +280,8 @@ export async function everything(
   const answers: Record<string, string> = {}
   for (const [name, row] of Object.entries(api) as [RowName, Row][]) {
     if (row.verb !== 'query' && (row.verb !== 'stream' || row.shape.stream !== 'accept')) continue
-    // These operations list the tokens of the calling person, but this key belongs to a service.
-    // `token.list` returns the same tokens.
+    // These operations list the tokens of the calling person, but the caller here is a service. The
+    // tokens of people are read with `token.list`.
     if (name === 'me.list_tokens' || name === 'cli_credential.list') continue
     // These responses depend on the time of the request.
     if (name === 'session.turn_live' || name === 'artifact.signed_url') continue
@@ -327,7 +327,8 @@ export async function everything(
         ...(/^(principal|user)\.list$/.test(name) && { include_disabled: true }),
       })
       const { status, text } = await s.raw(method, path, body === undefined ? {} : { body })
-      // An overview ends with the current minute. Its times, and minutes without runs, are removed.
+      // An overview ends with the current minute, so it changes with time. Therefore, its times and
+      // its minutes without runs are removed.
       const lasting = text
         .replace(/"(generated_at|period_start)":"[^"]*"/g, '')
         .replace(/,?\{"at":"[^"]*","started":0,"completed":0,"failed":0,"cancelled":0\}/g, '')

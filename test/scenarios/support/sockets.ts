@@ -117,7 +117,10 @@ export async function story(s: Service, run: Received, url?: string): Promise<st
   )
   return (page['items'] as unknown as { event_type: string }[]).map(({ event_type }) => event_type)
 }
-/** Settings with short times: leases, polls and takeovers of workers end within seconds. */
+/**
+ * Settings that shorten the timing of workers, so that leases, polls and takeovers end within
+ * seconds.
+ */
 export const hasty = {
   BATON_WORKER_CADENCE: '1s',
   BATON_WORKER_LEASE: '3s',

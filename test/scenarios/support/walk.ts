@@ -1,9 +1,9 @@
 /**
  * Calls every read operation with every id that fits its path. The values of a path parameter are
- * the ids of the items in the list that precedes the parameter in the path, or the names of items
- * without ids. If that list was not read, and for required query parameters, the values come from
- * the fields with the parameter's name in earlier responses. New operations are therefore covered
- * automatically.
+ * the ids (or, without ids, the names) of the items in the list that precedes the parameter in the
+ * path. If this list has not been read, they are taken from the fields of earlier responses that
+ * have the parameter's name. So are the values of required query parameters. Therefore, new
+ * operations are covered automatically.
  */
 import { api, type RowName } from '../../../protocol/api.ts'
 import { type Row, routeOf } from '../../../protocol/contract.ts'
@@ -131,13 +131,13 @@ export class Walk {
           const values = [...(items ?? this.#found.get(name) ?? [])]
           return inputs.flatMap((input) => values.map((value) => ({ ...input, [name]: value })))
         },
-        // A search would hide runs, whose ids other operations need.
+        // A search would exclude some runs, but other operations need the ids of all runs.
         [widest(query, row.shape.tag === 'runs' ? '' : search)],
       )
   }
   /**
-   * Stores the ids of a list's items, or else their names, under the list's name, and all text
-   * values under the names of their fields.
+   * Stores the id of each item of a list, or the name of an item without id, under the name of the
+   * list. Also stores each text value under the name of its field.
    */
   #learn(row: Row, { status, text }: Read): void {
     if (status !== 200 || !text.startsWith('{')) return

@@ -133,8 +133,8 @@ t.test('a run that an agent starts for a run continues the chain', async (t) => 
     async () => listOf(await s.ok('table.query', { id })),
     (rows) => rows.length === 1,
   )
-  // The run of the agent step has depth 0. The change by its turn has depth 1. The change by the
-  // resulting run has depth 2.
+  // The run of the agent step has depth 0, and the run that the agent starts has depth 1.
+  // Therefore, the change by the second run has depth 2.
   const [event] = await until(
     async () => listOf(await s.ok('event.list', { source_id: row?.['id'] })),
     (events) => events.length === 1,

@@ -1,6 +1,7 @@
 /**
  * Executors are killed while steps insert rows. A job whose executor was killed after the insertion
- * and before the report is executed again: the row exists once, and the step completes.
+ * and before the report is executed again. Nevertheless, the row exists only once, and the step
+ * completes.
  */
 import t from 'tap'
 import { portsFor, processes } from '../support/processes.ts'

@@ -31,8 +31,8 @@ t.test(
     const ports = [steady, shaky]
     /**
      * Sends a request to the gateways in turn until the answer is not a server error, for at most a
-     * minute. Without an idempotency key, an answer of 404 or 409 may mean that an earlier attempt
-     * was stored.
+     * minute. Without an idempotency key, an answer of 404 or 409 may result from an earlier
+     * attempt that was stored.
      */
     const call = async (
       first: number,
@@ -107,8 +107,8 @@ t.test(
             upserts++
         }),
       ),
-      // Updates without an idempotency key are checked by version: a conflict with exactly the next
-      // version means that an earlier attempt was stored.
+      // These updates have no idempotency key, but they name the expected version. If they conflict
+      // with exactly the next version, an earlier attempt was stored.
       repeat(async (i) => {
         const version = updates + 1
         const got = await call(i, 'PATCH', hotRow, { data: { n: version }, version })

@@ -36,8 +36,8 @@ t.test('a delivery survives kills of its executor and of the shard node', async 
   t.comment('the executor is dead in the middle of the delivery')
   const record = async () =>
     listOf((await call('GET', `/webhooks/${hook['id']}/deliveries`)).body)[0]
-  // Usually there is one attempt. After a stall of several seconds, a second attempt may have been
-  // counted without being sent.
+  // Usually, one attempt has been counted. After a stall of several seconds, a second attempt may
+  // have been counted although it was not sent.
   const before = Number((await record())?.['attempts'])
   t.match(await record(), { status: 'processing' })
   t.ok(before >= 1)

@@ -24,9 +24,9 @@ async function handedOut(worker: TestWorker, count: number): Promise<string[]> {
 }
 
 /**
- * Whether any of `most` attempts results in the expected order. On a busy machine, a shard may
- * answer too late for its jobs to be compared with the others. Without an order across shards, an
- * attempt would hardly ever succeed.
+ * Whether any of `most` attempts results in the expected order. A single attempt may fail on a busy
+ * machine, because a shard may answer too late for its jobs to be compared with the others. If
+ * there were no order across shards, hardly any attempt would succeed.
  */
 async function eventually(attempt: () => Promise<boolean>, most = 8): Promise<boolean> {
   for (let n = 0; n < most; n++) if (await attempt()) return true
@@ -86,8 +86,8 @@ async function turns(more: Record<string, unknown> = {}): Promise<string> {
   return order.map((id) => keys.get(id)).join('')
 }
 /**
- * Whether the keys that still had waiting jobs were always served equally often, give or take one
- * job.
+ * Whether, at every point, the keys that still had waiting jobs had been served equally often, to
+ * within one job.
  */
 function alternates(order: string): boolean {
   const served = { a: 0, b: 0, c: 0 }
@@ -109,7 +109,8 @@ t.test('fairness keys take turns over all shards, however many jobs each has', a
 t.test('fairness keys take turns within a priority', async (t) => {
   const fair = await eventually(async () => {
     const order = await turns({ priority: 1 })
-    // The first two jobs of b count as its turns, so the other keys are served next.
+    // The two jobs with a higher priority, which are both of key b, come first. They count as turns
+    // of b, so the other keys are served next.
     return order.startsWith('bb') && !/aa|bb|cc/.test(order.slice(2, 24))
   })
   t.ok(fair)

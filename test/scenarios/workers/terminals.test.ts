@@ -31,7 +31,7 @@ async function opened(t: Pick<Test, 'teardown'>) {
     got.push(JSON.parse(String(text)))
     for (const look of waiting) look()
   })
-  /** Resolves with the first message of a type that the person receives. */
+  /** Resolves with the first message of this type to the person, which may already have arrived. */
   const person = (type: string) =>
     new Promise<Received>((done) => {
       const look = () => {

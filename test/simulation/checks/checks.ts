@@ -52,9 +52,9 @@ function checkAnswers(sim: Simulation, { command, answers }: Sent): void {
       )
       if (outcome.refused === 'not_found' && known && !('step_key' in (outcome.details ?? {})))
         say('was answered not_found after the run was acknowledged')
-      // It is no violation if the command was stored only after this attempt had been sent:
-      // refusals are not remembered, so an earlier attempt may take effect while this refusal is in
-      // transit.
+      // The refusal is a violation only if the command was already stored when this attempt was
+      // sent. Refusals are not remembered, so otherwise an earlier attempt may have taken effect
+      // while this refusal was in transit.
       if (stored && stored.at <= from)
         say(
           `was refused (${outcome.refused}) although it is in the journal at ${stored.place.cursor}`,
@@ -130,8 +130,8 @@ function changedNothing(
 }
 
 /**
- * Checks that every read of a run or an interaction returns a committed state. No state that was
- * acknowledged or read before the read began may be newer.
+ * Checks that every read of a run or an interaction returns a committed state. This state must not
+ * be older than any state that was acknowledged or read before the read began.
  */
 function checkReads(sim: Simulation): void {
   const seen = new Map<string, { readonly at: number; readonly index: number }[]>()
@@ -245,8 +245,8 @@ function checkLedgers(sim: Simulation): void {
 }
 
 /**
- * Returns the query to the owner of an actor, and the answer that follows from the actor's state in
- * the journal; undefined for kinds that are not queried.
+ * Returns the name of the query to the owner of an actor, and the answer that is expected because
+ * of the actor's state in the journal. Returns undefined for kinds that are not queried.
  */
 function question(
   sim: Simulation,

@@ -3,7 +3,7 @@
  * the matcher stores when the event is published. It fires exactly the matching triggers that are
  * stored then. Triggers beyond a limit do not fire, but the event lists them. Events with the same
  * deduplication key are published only once. No wait is shown as open before the matcher stores it.
- * At rest, no matched wait remains.
+ * At rest, no run still has a wait that an event has matched.
  */
 
 import type { SourcesState } from '../../../actors/events/state.ts'

@@ -68,7 +68,7 @@ export class History {
       if (!message) return
       const envelope = journal.envelope(message)
       const owner = this.#owners.get(message.shard) ?? { epoch: 0, sequence: 0 }
-      // A shard whose fence was refused appends the fence later, as a probe.
+      // If the fence of a shard was refused, the shard appends it later, as a probe.
       const fence = /-(takeover|probe)-/.test(message.message_id)
       const say = (what: string) =>
         this.#sim.violated(

@@ -51,7 +51,7 @@ export class InteractionRules {
 
 /**
  * Returns why an interaction is not at rest; undefined if it is at rest.
- * @param until Unix milliseconds. Everything that is due before this time must have happened.
+ * @param until a time in Unix milliseconds. Everything that was due before it must have happened.
  */
 export function unsettledInteraction(
   sim: Simulation,

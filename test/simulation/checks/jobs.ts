@@ -1,7 +1,7 @@
 /**
- * Invariants of jobs and their leases, in journal order: one lease at a time; reports only under
- * the current lease or, when no lease is current, under the last one; no lease ends too early;
- * nothing follows the end of a job.
+ * Invariants of jobs and their leases, in journal order: one lease at a time; a report takes effect
+ * only under the current lease or, if no lease is current, under the last one; no lease ends too
+ * early; nothing follows the end of a job.
  */
 
 import type { PlacedEntry } from '../../../protocol/entry.ts'
@@ -23,7 +23,7 @@ export class JobRules {
   }
   /**
    * Whether a lease ended too early. Always false if the clocks are faulty.
-   * @param ms milliseconds since the last successful heartbeat of the lease was sent.
+   * @param ms milliseconds from the sending of its last successful heartbeat to its end.
    */
   #early(ms: number): boolean {
     const { timing, weather } = this.#sim

@@ -26,7 +26,7 @@ interface Course {
   paused: boolean
   /** Whether the loop has always been active. A loop that was paused may have missed firings. */
   steady: boolean
-  /** The trigger of each run that has started and not ended, by run id. */
+  /** The trigger of each run that has started but not ended, by run id. */
   readonly under: Map<string, string>
   /** For each schedule, the last time for which it fired. */
   readonly times: Map<string, string>
@@ -41,7 +41,10 @@ const sorted = (ids: readonly string[]): string => JSON.stringify([...ids].sort(
 export class LoopRules {
   readonly #sim: Simulation
   readonly #loops = new Map<string, Course>()
-  /** Settled firings, as `loop trigger event` or `loop trigger time`. */
+  /**
+   * Settled firings. Each is `<loop id> <trigger id>`, followed by the id of the event or by the
+   * time.
+   */
   readonly #settled = new Set<string>()
   readonly #wanted = new Map<string, string>()
   #begun = 0
@@ -204,8 +207,8 @@ export class LoopRules {
       : undefined
   }
   /**
-   * Returns why the matcher of a project is not at rest, namely that it still stores triggers
-   * although all loops are deleted; undefined if it stores no triggers.
+   * Returns a violation if the matcher of a project still stores triggers, although all loops are
+   * deleted at rest. Returns undefined if it stores none.
    */
   unsettledMatcher({ address, state }: Past): string | undefined {
     const [watched] = Object.entries((state as SourcesState).loops).filter(

@@ -25,8 +25,8 @@ export class Records {
   readonly reports = new Map<string, { readonly report: JobReport; readonly to: Address }>()
   readonly verdicts: { readonly id: string; readonly verdict: Verdict }[] = []
   /**
-   * Lease tokens by worker session and then by job id, as a view would list the leases: granted,
-   * and not yet ended through a gateway.
+   * Tokens of the leases that a view would list, by worker session and then by job id. These are
+   * the leases that were granted and that have not ended through a gateway yet.
    */
   readonly leases = new Map<string, Map<string, string>>()
   /**

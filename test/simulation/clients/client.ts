@@ -19,7 +19,9 @@ import { people, signals, specOf } from './specs.ts'
 
 /** Milliseconds for which a client waits for an answer from a gateway. */
 const ANSWER_TIMEOUT_MS = 9000
-/** Milliseconds after which a refused or unanswered command that must succeed is repeated. */
+/**
+ * Milliseconds until a command that must succeed is repeated after a refusal or a missing answer.
+ */
 const RETRY_EVERY_MS = 500
 const ATTEMPTS = 6
 

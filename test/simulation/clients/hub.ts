@@ -158,9 +158,9 @@ export class Hub {
     return lease
   }
   /**
-   * Drops leases that expired without a renewal. If the connection of the seat is still the current
-   * one of its worker session, also asks the queues to end those leases that received no heartbeat
-   * or report for a full lease duration.
+   * Drops the leases that have expired. For those that received no heartbeat or report for a full
+   * lease duration, also asks the queues to end them, provided that the connection of the seat is
+   * still the current one of its worker session.
    */
   #expire(seat: Seat): void {
     const { world, clock, sim } = this.#machine

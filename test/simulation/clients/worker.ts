@@ -141,7 +141,9 @@ export class Worker {
   isOn(machine: Machine, generation: number): boolean {
     return this.#machine === machine && this.#generation === generation
   }
-  /** The connection that the registry should show at rest; undefined if it has ended. */
+  /**
+   * The connection that the registry should show at rest; undefined if the worker is not connected.
+   */
   get connection(): { readonly session: string; readonly generation: number } | undefined {
     return this.alive && this.#machine && this.#session !== undefined
       ? { session: this.#session, generation: this.#generation }

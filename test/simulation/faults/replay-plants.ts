@@ -1,4 +1,4 @@
-/** Deliberate faults of replays: what owners read from the journal is not what was written. */
+/** Deliberate faults of replays: owners read altered entries from the journal. */
 import type { HostDeps } from '../../../nodes/host/deps.ts'
 import { envelopeText, parseEnvelope } from '../../../nodes/host/memory/codec.ts'
 import type { Envelope } from '../../../protocol/entry.ts'

@@ -36,7 +36,8 @@ const faultKinds = [
  * - late: appends are stored after their timeout.
  * - disk: the journal is slow.
  * - wipe: all snapshots are lost.
- * - tail: a restarted server has lost its newest snapshots, and the registry, which is in memory.
+ * - tail: a server restarts. Its newest snapshots are lost, and so is the registry, which is only
+ *   in memory.
  * - state: operations on snapshots are slow, or get no answer.
  * - registry: operations on the registry are slow, or get no answer.
  * - amnesia: the registry loses everything.

@@ -39,8 +39,8 @@ export class Machine {
   /** Whether the servers and the other machines are unreachable. */
   cut = false
   /**
-   * Whether `Bus.here` never answers, and no shard is called directly. The machine's shards and its
-   * gateway then exchange requests, as they do with another process.
+   * If true, `Bus.here` never answers and no shard is called directly. The machine's shards and its
+   * gateway then exchange requests, as if they were in separate processes.
    */
   readonly apart: boolean
   /**

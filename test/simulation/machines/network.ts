@@ -104,8 +104,8 @@ export class Network {
     return found
   }
   /**
-   * Chooses the remote subscribers of a message: all without a group, and one of each group that is
-   * not in `served`.
+   * Chooses the subscribers on other machines that receive a message: all subscribers without a
+   * group, and one member of each group that is not in `served`.
    */
   #elsewhere(
     machine: Machine,

@@ -8,8 +8,9 @@ import type { Machine } from './machine.ts'
 /** Milliseconds until a call without an answer times out. */
 const TIMEOUT_MS = 1000
 /**
- * The maximum total delay of slow operations of the state stream, in milliseconds. Without a
- * maximum, the stream would not come to rest soon after the faults end.
+ * Maximum delay of an operation of the state stream, in milliseconds, including the delay by slow
+ * operations before it. Without a maximum, the stream would not come to rest soon after the faults
+ * end.
  */
 const MAX_BACKLOG_MS = 5000
 const never = <T>(): Promise<T> => new Promise<T>(() => {})

@@ -51,7 +51,10 @@ function namesInFile(file: string, text: string): Name[] {
   return names
 }
 
-/** Returns the kind of the texts that a function receives; undefined if they are not names. */
+/**
+ * Returns the kind of the names that the called function receives as texts. Returns undefined if
+ * its texts are not names.
+ */
 function kindOf(callee: ts.Expression): 'log' | 'metric' | undefined {
   if (ts.isIdentifier(callee)) return METRIC.test(callee.text) ? 'metric' : undefined
   if (!ts.isPropertyAccessExpression(callee) || !LEVEL.test(callee.name.text)) return undefined
@@ -64,7 +67,7 @@ const METRIC = /^(counter|gauge|histogram)$/
 
 type NameNode = ts.Identifier | ts.PrivateIdentifier | ts.StringLiteral
 
-/** Returns the names that a node declares, without those of its children. */
+/** Returns the names that a node itself declares, without those that its children declare. */
 function declaredBy(node: ts.Node): NameNode[] {
   if (ts.isVariableDeclaration(node)) {
     const statement = node.parent.parent

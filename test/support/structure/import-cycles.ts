@@ -88,7 +88,9 @@ function componentsOf(graph: ReadonlyMap<string, readonly string[]>): string[][]
   const index = new Map<string, number>()
   const stack: string[] = []
   const onStack = new Set<string>()
-  /** Returns the smallest index on the stack that the vertex reaches. */
+  /**
+   * Visits a vertex. Returns the smallest index of a vertex on the stack that is reachable from it.
+   */
   const visit = (vertex: string): number => {
     const own = index.size
     let low = own

@@ -71,7 +71,10 @@ const isAllowed = ({ text, file }: Name, { allowed }: RetiredTerm): boolean =>
     one.includes('/') ? file === one || (one.endsWith('/') && file.startsWith(one)) : text === one,
   )
 
-/** Returns the files that contain a retired term anywhere. Only these need to be parsed. */
+/**
+ * Returns the files whose path or text contains a retired term anywhere. Only these need to be
+ * parsed.
+ */
 export function mentioning(sources: Sources, terms: readonly RetiredTerm[]): Sources {
   const words = terms.map(({ term }) => wordsOf(term.replace(/\..*/, '')).join('[^a-z0-9]*'))
   const any = new RegExp(words.join('|'), 'i')

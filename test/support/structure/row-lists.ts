@@ -1,5 +1,5 @@
 /**
- * Finds literals that list rows of the endpoint table outside the table: an array of row names
+ * Finds literals that are outside the endpoint table and list rows of it: an array of row names
  * (also inside `new Set`), or an object whose property names are row names and whose values are
  * constant. Such a list states a fact about its rows that must be kept up to date when rows are
  * added. The fact belongs in the row, and the list can be derived from it.

@@ -1,5 +1,6 @@
 /**
- * Applies additions to a scratch copy of the program, to prove how many lines they need, and where.
+ * Applies additions to a scratch copy of the program, to verify how many lines they need, and in
+ * which files.
  */
 import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -64,7 +65,7 @@ export interface MapRow {
 }
 
 /**
- * Reads the map.
+ * Reads the rows of the table "Where to add what" from the text of CONTRIBUTING.md.
  * @throws {Error} when the document has no such table.
  */
 export function readMap(text: string): MapRow[] {

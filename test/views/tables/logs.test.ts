@@ -1,6 +1,6 @@
 /**
- * A thread checkpoints the log of a view, even after the view's file was recreated. Invariant: no
- * data is lost.
+ * A thread checkpoints the write-ahead log of a view, even if the view's file was recreated.
+ * Invariant: no data is lost.
  */
 import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'

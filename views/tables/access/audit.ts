@@ -1,6 +1,6 @@
 /**
- * The audit log: which principal changed which configuration. `audited.ts` defines what is audited,
- * and under which names.
+ * The audit log: which principal changed which configuration. The rules in `audited.ts` define
+ * which events are audited, and what their entries contain.
  */
 
 import type { Viewer } from '../../../protocol/channels/schema.ts'

@@ -74,7 +74,7 @@ type BlueprintAuditEvent = Extract<
   { readonly type: 'blueprint.applied' | 'blueprint.protection_set' | 'blueprint.deleted' }
 >
 
-/** Events of an environment that may be audited. Only these events have an `id`. */
+/** The events of an environment that have an `id`. Its other events are not audited. */
 type EnvironmentAuditEvent = Extract<EnvironmentEvent, { readonly id: string }>
 
 /** Events that change the definition of a table. Its data is not audited. */

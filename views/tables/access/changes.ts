@@ -17,8 +17,8 @@ const mapped = <T>(
   Object.fromEntries(Object.entries(record).map(([name, value]) => [name, change(value, name)]))
 
 /**
- * Merges later changes to a record into earlier changes. The change `{}` is kept: it says that the
- * attribute has changed, but not its values. The change `{ from: undefined, to: undefined }` is
+ * Merges later changes to a record into earlier changes. The change `{}` is kept. It states that an
+ * attribute has changed, without its values. A change whose `from` and `to` are both undefined is
  * dropped.
  */
 export function mergeChanges(earlier: Changes, later: Changes): Changes {

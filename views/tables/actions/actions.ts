@@ -90,7 +90,7 @@ export function actionLog(
     )
   const item = (row: Shown) => actionEntry(input.id, row) as ActionLogEntry
   const last = calls.at(-1)
-  // If the rows are long, reading may have stopped before the limit.
+  // If the rows are long, `upToPage` may have stopped before it had read `limit` rows.
   if (
     rows.length > 1 &&
     rows.reduce((sum, row) => sum + sizeOf(row), 0) > MAX_PAGE_CHARACTERS &&

@@ -111,7 +111,10 @@ export const definitionList = <T extends Type>(
     )
     .map(({ record }) => JSON.parse(record) as RecordOf<T>),
 })
-/** Returns a toolkit or a skill of a project or of the organization, or `not_found`. */
+/**
+ * Returns a toolkit or a skill of a project or of the organization, or `not_found` if there is no
+ * such record.
+ */
 export const definitionGet = <T extends Type>(
   store: Store,
   project: number,

@@ -80,14 +80,14 @@ export function artifactConditions({
   ]
 }
 /**
- * Returns the artifacts that a viewer may read, newest first: the viewer's own artifacts, and
- * shared artifacts, except artifacts of sessions that the viewer may not read.
+ * Returns the artifacts that a viewer may read, newest first: the viewer's own artifacts, and those
+ * shared artifacts that belong to no session or to a session that the viewer may read.
  */
 export const artifactList = (
   store: Store,
   project: number,
   input: ArtifactListing,
 ): Page<ArtifactRecord> => newest(store, 'artifacts', project, artifactConditions(input), input)
-/** Returns the artifact ids of a project after an id, regardless of who may read the artifacts. */
+/** Returns a page of all artifact ids of a project, regardless of who may read the artifacts. */
 export const artifactIds = (store: Store, project: number, position: Position): Ids =>
   idsAfter(store, 'artifacts', project, [], position)

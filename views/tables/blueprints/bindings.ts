@@ -75,8 +75,8 @@ const sources = {
   },
 } as const
 /**
- * Returns the ids of the resources that have a given type and one of the names; without names, of
- * all resources of the type.
+ * Returns the ids of the resources of a type that have one of the names. Without names, returns the
+ * ids of all resources of the type.
  */
 export function resourcesNamed(
   store: Store,

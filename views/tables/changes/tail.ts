@@ -11,7 +11,7 @@ import type { RecordChange } from '../../../protocol/streams/changes.ts'
 interface Noted extends RecordChange {
   readonly cursor: number
 }
-/** The changes of a project, oldest first. Changes up to `floor` were dropped. */
+/** The changes of a project, oldest first. Changes up to the cursor `floor` may be missing. */
 interface OfProject {
   floor: number
   readonly changes: Map<string, Noted>
@@ -74,7 +74,8 @@ export class ChangeTail {
     let of = this.#projects.get(project)
     if (of) this.#projects.delete(project)
     else of = { floor: this.#floor, changes: new Map() }
-    // Maps iterate in the order of insertion, so the least recent change and project are first.
+    // Maps iterate in insertion order. Whatever changes is inserted again at the end, so the
+    // project and the record that changed least recently come first.
     this.#projects.set(project, of)
     const key = `${change.kind} ${change.id ?? ''} ${change.only ?? ''}`
     of.changes.delete(key)

@@ -124,7 +124,8 @@ export function channelGet(
 type Filters = Paging & WithViewer & { readonly kind?: string; readonly private?: boolean }
 /**
  * Returns the SQL statements whose merged rows contain a page of a list. One reads the channels
- * that the viewer may see without being a member, the other the channels that only members may see.
+ * that the viewer may see without being a member, the other those of the viewer's channels that
+ * only members may see.
  */
 export function planChannels(project: number, input: Filters): { sql: string; values: Value[] }[] {
   const { viewer, kind } = input

@@ -1,8 +1,8 @@
 /**
- * Applies the events of channels, and reads them in order. A message is stored once: its events
- * refer to it and are shown with its current content, so no earlier content is stored. When a
- * channel is deleted, its messages and the lists of agents in their threads are deleted later, in
- * small batches. Its other rows are deleted immediately.
+ * Applies the events of channels, and reads them in order. A message is stored only once, with its
+ * current content. Its events refer to it, so they are shown with this content, too. When a channel
+ * is deleted, its messages and the lists of agents in their threads are deleted later, in small
+ * batches. Its other rows are deleted immediately.
  */
 import type {
   ChannelEvent,

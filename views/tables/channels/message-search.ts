@@ -51,8 +51,8 @@ function placesFor(store: Store, project: number, viewer: string): Places {
   return { within: [`o${project}`, ...named(1)], without: named(0) }
 }
 /**
- * Builds a query in the syntax of FTS5 (https://www.sqlite.org/fts5.html#full_text_query_syntax)
- * for all phrases of a text, within the scope; undefined when the text has no word.
+ * Returns an FTS5 query (https://www.sqlite.org/fts5.html#full_text_query_syntax) for the messages
+ * in the scope that contain all phrases of a text. Returns undefined if the text has no word.
  */
 export function matchOf(q: string, { within, without }: Places): string | undefined {
   const phrases = wordsOf(q).map((part) => `"${part.replaceAll('"', '""').replaceAll('\0', ' ')}"`)

@@ -1,7 +1,8 @@
 /**
- * Messages of channels. The key of a row is the cursor of its event, which orders all messages of a
- * partition by commit; within a channel, that is the order of `seq`. The full-text index stores the
- * words and the places (`placesOf`) of each message under the same key, but not the text.
+ * Messages of channels. The key of a row is the cursor of the message's event. In the order of this
+ * key, all messages of a partition are sorted by commit, and the messages of one channel are sorted
+ * by `seq`. The full-text index stores the words and the places (`placesOf`) of each message under
+ * the same key, but not the text.
  */
 import type { ChannelMessage, MessageFacts } from '../../../protocol/channels/schema.ts'
 import { type Refusal, refuse } from '../../../protocol/errors.ts'

@@ -1,7 +1,7 @@
 /**
  * Queues with their open jobs, counted by line. A line consists of the jobs that the same workers
- * can perform. Its counters equal the number of stored jobs that are queued (`waiting`) and the
- * number of stored jobs that are claimed (`in_work`). A line without open jobs has no row.
+ * can perform. Its counter `waiting` is the number of its stored jobs that are queued, and
+ * `in_work` is the number of those that are claimed. A line without open jobs has no row.
  */
 
 import { timestamp } from '../../../protocol/common.ts'

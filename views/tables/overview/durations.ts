@@ -5,7 +5,7 @@
 
 /** Number of durations in each bucket. */
 export type Durations = number[]
-/** Number of buckets between a duration and its double. */
+/** Number of buckets for each doubling of the duration. */
 const PER_DOUBLING = 4
 /** Number of buckets. The last bucket counts all durations of more than about 25 years. */
 const BUCKETS = 160
@@ -34,8 +34,8 @@ export function unpacked(text: string): Durations {
   return durations
 }
 /**
- * Returns the duration in milliseconds that a share of the durations does not exceed; undefined if
- * the histogram is empty.
+ * Returns, approximately, the duration in milliseconds that the given share of all durations does
+ * not exceed. Returns undefined if the histogram is empty.
  * @param share from 0 to 1.
  */
 export function quantile(durations: Durations, share: number): number | undefined {

@@ -42,7 +42,7 @@ export type FailureKey = readonly [
   step: string,
 ]
 const OTHERS = JSON.stringify([OTHER, '', '', ''] satisfies FailureKey)
-/** Counts of failures by `FailureKey` as JSON. */
+/** Counts of failures. Each key is a `FailureKey`, as JSON. */
 type Failures = Record<string, FailureCount>
 
 const kinds = ['started', 'completed', 'failed', 'cancelled'] as const
@@ -84,8 +84,8 @@ const emptySum = (): Sum => ({
   failures: {},
 })
 /**
- * Adds to the count of a failure. The result does not depend on the order of the additions, except
- * that the first `most` different failures have separate counts.
+ * Adds to the count of a failure. The order of the additions affects the result in only one way:
+ * the first `most` different failures have separate counts.
  */
 function addFailure(
   failures: Failures,
@@ -101,7 +101,7 @@ function addFailure(
   else addFailure(failures, OTHERS, [n, run_id, at])
 }
 
-/** A failed run. `index`: the number of elements of `#facts` before its fact. */
+/** A failed run. `index`: the index in `#facts` at which its fact begins. */
 interface Failed {
   readonly index: number
   readonly key: string
@@ -115,7 +115,7 @@ class RunFlow implements Buffered {
   readonly #store: Store
   #facts: number[] = []
   #failed: Failed[] = []
-  /** The length of `#facts` that `keep` has accepted. */
+  /** The number of elements of `#facts` that `keep` has accepted. */
   #kept = 0
   constructor(store: Store) {
     this.#store = store
@@ -183,8 +183,8 @@ function write(store: Store, project: number, period: Period, minute: number, su
     period,
     minute,
   )
-  // The failures are added to the stored ones in the order of the entries. Therefore, which
-  // failures are counted as `OTHER` does not depend on how the entries were divided into flushes.
+  // The failures are added to the stored ones in the order of the entries. Therefore, the division
+  // of the entries into flushes does not affect which failures are counted as `OTHER`.
   const failures: Failures = row?.failures ? (JSON.parse(row.failures) as Failures) : {}
   for (const [key, count] of Object.entries(sum.failures))
     addFailure(failures, key, count, MAX_DISTINCT)

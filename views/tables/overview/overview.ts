@@ -43,8 +43,8 @@ export function overviewOf(
   const whole = emptySum()
   const failures = new Map<string, FailureCount>()
   for (const row of flowsSince(store, project, periodOf(step), first)) {
-    // Rows may lie in the future, because the clock of the node that wrote an entry may be ahead.
-    // Such rows count in the last step.
+    // The minute of a row may be in the future, because the clock of the node that wrote an entry
+    // may be ahead. Such a row is counted in the last step.
     const sum = sums[Math.min(steps - 1, Math.floor((row.minute - first) / step))]
     if (sum) add(sum, row)
     add(whole, row)
@@ -134,9 +134,10 @@ const waits = [
   { status: 'in_review', part: 'reviewer' },
 ] as const
 /**
- * Counts the newest waiting interactions that the viewer may read, and, of these, the interactions
- * that the viewer may answer or review. Records are read only for the second number, to exclude
- * interactions that the viewer has already answered.
+ * Counts the waiting interactions that the viewer may read (at most the newest
+ * `MAX_WAITING_COUNTED` of each status), and those of them that the viewer may answer or review.
+ * Records are read only for the second number, to exclude interactions that the viewer has already
+ * answered.
  */
 function waitingInteractions(
   store: Store,

@@ -29,7 +29,7 @@ export interface RunQuestion extends RunFilters, Paging {
   readonly sort?: 'created' | 'ended'
   readonly order?: 'asc' | 'desc'
 }
-// The filters by the value of one indexed column, from the most to the least selective. If
+// The filters that require one value in an indexed column, from the most to the least selective. If
 // `byStatus` is true, the index is read once for each requested status, or for every status if none
 // is requested.
 export const equalities = [

@@ -1,6 +1,6 @@
 /**
  * Lists and counts runs. This file chooses the index for every combination of filters, instead of
- * leaving the choice to SQLite. Filters that no index supports are in `search.ts`.
+ * leaving the choice to SQLite. Filters that no index supports are applied in `search.ts`.
  */
 
 import { parseTimestamp } from '../../../protocol/common.ts'

@@ -124,8 +124,8 @@ const REPLACE = `UPDATE runs
                  SET last = ?, record = ?, ${COLUMNS.map((column) => `${column} = ?`).join(', ')}
                  WHERE n = ?`
 
-// If an UPDATE sets a column, SQLite updates every index that contains the column. Therefore, each
-// statement sets only the columns that its kind of change needs.
+// An UPDATE makes SQLite update every index that contains a column that the statement sets.
+// Therefore, each kind of change has its own statement, which sets only the columns that it needs.
 function save(store: Store, row: RunRow, id: string): void {
   const { n } = row
   const next = indexed(row.record)

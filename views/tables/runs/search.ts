@@ -45,13 +45,13 @@ interface Candidate extends Omit<PackedRun, 'record'> {
 }
 type Hit = Candidate & PackedRun
 interface Search {
-  /** SQL from `FROM` on, without the position and the order; one scan for each list to merge. */
+  /** The scans whose results are merged, each as SQL from `FROM` on, without position and order. */
   readonly scans: readonly { readonly sql: string; readonly values: readonly Value[] }[]
   readonly column: 'created_at' | 'ended_at'
   readonly direction: 'ASC' | 'DESC'
-  /** The condition in SQL on each row. It may accept rows that do not match. */
+  /** A condition in SQL that all matching rows fulfil. Other rows may fulfil it, too. */
   readonly condition: { readonly sql: string; readonly values: readonly Value[] }
-  /** Tests a row that fulfils the condition; absent if the condition accepts only matching rows. */
+  /** Tests a row that fulfils the condition; absent if only matching rows fulfil it. */
   readonly accepts?: (hit: Hit) => boolean
 }
 
@@ -238,7 +238,8 @@ class Lane {
 
 /**
  * Passes the matching runs to `take`, in order, until `take` returns false. If the search ends
- * after `most` rows, returns the position of the last row that was read; otherwise undefined.
+ * because `most` rows were read, returns the position of the last row that was examined. Otherwise,
+ * returns undefined.
  */
 function* find(
   store: Store,

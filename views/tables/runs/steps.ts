@@ -64,8 +64,8 @@ const keptSteps = (store: Store): WriteBackCache<StepRow> =>
         },
         {
           copy: (row) => ({ ...row, record: { ...row.record } }),
-          // A partial flush leaves an active run in memory, and therefore also its steps: no step
-          // is stored before its run.
+          // A partial flush does not store active runs. Therefore, it must not store their steps
+          // either: no step is stored before its run.
           changes: (_, key) => isActive(store, split(key)[0]),
         },
       ),

@@ -80,14 +80,14 @@ export class FeedTail {
     this.#batch = []
   }
   /**
-   * Passes the frames that are not stored yet to `store`, in rows: the cursor of the last frame,
-   * and the frames as JSON.
+   * Divides the frames that are not stored yet into rows, and passes each row to `store`: the
+   * cursor of its last frame, and its frames as JSON.
    */
   flush(store: (project: number, seq: number, frames: string) => void): void {
     for (const [project, frames] of this.#unstored) {
       for (let from = 0; from < frames.length; ) {
         let to = Math.min(from + MAX_FRAMES_PER_ROW, frames.length)
-        // Frames of one event are in one row, so a cursor never separates them.
+        // All frames of one event are put into the same row, so that a cursor never separates them.
         while (to < frames.length && frames[to]?.cursor === frames[to - 1]?.cursor) to++
         const row = frames.slice(from, to)
         store(project, row.at(-1)?.cursor ?? 0, packFrames(row))

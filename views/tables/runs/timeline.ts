@@ -22,12 +22,12 @@ export interface Shown {
   readonly at: number
 }
 /**
- * A row: the events of an entry that the timeline shows, at least one. `cursor` is the cursor of
- * the last event. `events` is a JSON array. For each event, it contains the distance from the
- * event's cursor to the cursor of the last event, the step, and the compact form of the payload
- * with the event's type as the label. A step of 0 means no step, and 1 the previous step. Payloads
- * often repeat, for example when a step, its wait and the run are suspended together; `SAME` stands
- * for the previous payload.
+ * The events of an entry that the timeline shows. An entry without such events has no row. `cursor`
+ * is the cursor of the last event. `events` is a JSON array. For each event, it contains the
+ * distance from the event's cursor to the cursor of the last event, the step, and the compact form
+ * of the payload with the event's type as the label. A step of 0 means no step, and 1 the previous
+ * step. Payloads often repeat, for example when a step, its wait and the run are suspended
+ * together; `SAME` stands for the previous payload.
  */
 export interface TimelineRow {
   readonly cursor: number
@@ -109,7 +109,7 @@ function learn(texts: string[], payload: JsonObject): void {
     if (texts.length > MAX_TEXTS) texts.pop()
   }
 }
-/** Minimum number of characters of a text that is stored once for an entry. */
+/** Minimum number of characters of a text to which later payloads of the entry may refer. */
 const MIN_SHARED_LENGTH = 20
 /** Maximum number of texts to which a payload may refer. */
 const MAX_TEXTS = 6

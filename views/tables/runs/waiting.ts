@@ -27,7 +27,7 @@ export type KeptJob = Job & { readonly workers_only?: true; readonly gated?: tru
 export interface Watch {
   readonly now: number
   readonly workers: () => readonly WorkerFilters[]
-  /** Whether the project defines this action as an action that the service calls itself. */
+  /** Whether the project has an action with this name that the service itself calls. */
   readonly served?: (action: string) => boolean
 }
 
@@ -126,8 +126,8 @@ function wanted(job: Job): string {
 }
 
 /**
- * Returns the reason why a step waits. While the step is suspended and its job has not ended, that
- * is the job's reason; otherwise, the reason in the step's record.
+ * Returns the reason why a step waits. If the step is suspended and has a job that has not ended,
+ * this is the reason why the job waits. Otherwise, it is the reason in the step's record.
  */
 export function waitingOfStep(
   step: RunStep,

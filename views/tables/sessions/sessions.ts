@@ -121,8 +121,8 @@ const speakersIn = (events: readonly SessionEvent[], caller: string): string[] =
         return [event.work.asker.id]
       case 'nudge.queued':
         return [event.nudge.sender_principal_id]
-      // `turn.admitted` contains the principal of a turn's rows. A row without a turn was appended
-      // by the caller.
+      // The principal of a turn's messages is known from `turn.admitted`. A message without a turn
+      // was appended by the caller.
       case 'message.upsert':
         return event.turn_id === undefined && event.entry_type === 'message' ? [caller] : []
       default:

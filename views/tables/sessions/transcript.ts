@@ -85,8 +85,8 @@ const pendingQuestions = (store: Store, { n }: SessionRow): Interaction[] =>
     .map(({ record }) => JSON.parse(record) as Interaction)
 
 /**
- * Returns the revision of the last message up to a sequence number, from which a reader of these
- * messages continues; 0 if there is no such message.
+ * Returns the revision of the last message up to a sequence number, after which a reader who has
+ * these messages continues. Returns 0 if there is no such message.
  */
 function revisionAt(store: Store, { n }: SessionRow, sequence: number): number {
   const row = store.one<{ revision: number }>(

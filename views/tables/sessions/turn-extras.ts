@@ -38,7 +38,10 @@ export function addExtra(
     )
 }
 
-/** Adds the cost of an answer to its turn. Events of earlier releases contain no turn id. */
+/**
+ * Adds the cost of an answer to its turn. Events of earlier releases name no turn, so they are
+ * ignored.
+ */
 export function addCost(
   store: Store,
   n: number,

@@ -202,8 +202,8 @@ interface Question {
   readonly content: boolean
 }
 /**
- * Returns the facts for a command. A caller that needs the facts as of a given change must request
- * an answer that reflects the whole journal, because the journal contains that change.
+ * Returns the facts that a command needs. To get facts that include a certain change, the caller
+ * must request an answer that reflects the whole journal, which contains this change.
  */
 export function tableFacts(store: Store, project: number, question: Question): TableFacts {
   const defined = tableOf(store, project, question.id)

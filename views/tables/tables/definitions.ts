@@ -80,7 +80,7 @@ export const missingTable: Refusal = refuse(
 )
 
 /**
- * The number of rows of a table, the size of their data as JSON in bytes, and the number of the
+ * The number of rows of a table, the size of their data as JSON, in bytes, and the number of the
  * last change.
  */
 export interface Counts {

@@ -23,7 +23,7 @@ const NUMBER = 0x10
 const STRING = 0x20
 /** First byte of an ascending boolean in a key. */
 const BOOLEAN = 0x30
-/** The byte of a value of any other type in a key. */
+/** The byte that represents a value of any other type in a key. */
 const OTHER = 0x40
 /** The byte that represents a missing value in a key. */
 const MISSING = 0xf0
@@ -40,7 +40,7 @@ export const TEXT_BYTES = 512
  */
 export function textBytes(text: string): Buffer {
   const bytes = Buffer.from(text, 'utf8')
-  // A text without replacement characters was encoded without a loss.
+  // If the bytes contain no replacement character, nothing was lost when the text was encoded.
   if (!bytes.includes(REPLACEMENT)) return bytes
   const parts: Buffer[] = []
   for (const character of text) {

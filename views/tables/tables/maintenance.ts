@@ -2,8 +2,8 @@
  * Maintenance of tables in small parts, between queries: it deletes data that no query can find,
  * and adds and fills the orders that queries need.
  *
- * An order is added when queries without it have read at least as many rows as adding it reads.
- * Adding it therefore costs at most as much as the queries that needed it.
+ * An order is added once the queries that lacked it have read at least as many rows as its creation
+ * reads. Therefore, its creation costs at most as much as those queries.
  */
 import type { SortField } from '../../../protocol/tables/query.ts'
 import type { Store } from '../../store.ts'

@@ -20,7 +20,7 @@ export const isNewestFirst = ([first, second, ...more]: readonly SortField[]): b
   !second.descending &&
   more.length === 0
 
-/** Receives a row and its key in the sort. Returns true to stop reading. */
+/** Receives a row and its sort key. Returns true to stop reading. */
 type Take = (row: KeyedRow, sort: Buffer) => boolean
 
 /**
@@ -61,7 +61,7 @@ export function* readNewest(
   }
 
   if (last) {
-    // The remaining rows with the time at which the last page ended.
+    // The rest of the rows that have the same time as the last row of the previous page.
     const length = timePart(0, true).length
     const time = Buffer.concat([prefix, invertBytes(last.subarray(0, length))])
     const rest = within(range, {
@@ -89,7 +89,10 @@ export function* readNewest(
   }
 }
 
-/** Reverses the rows with the same time, in a list of rows that is sorted by descending key. */
+/**
+ * Returns a list of rows, which must be sorted by descending key, with each group of rows with the
+ * same time reversed.
+ */
 function sameTimesForward(rows: readonly KeyedRow[]): readonly KeyedRow[] {
   const sorted: KeyedRow[] = []
   for (let from = 0; from < rows.length; ) {

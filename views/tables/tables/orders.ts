@@ -25,7 +25,7 @@ export interface Order {
   readonly fields: readonly SortField[]
   /** Whether every table with this schema has the order. */
   readonly fixed: boolean
-  /** While the order is being built, the last indexed key in the order of creation. */
+  /** While the order is being built, the creation key of the last row that was added to it. */
   readonly reached?: Buffer
 }
 /** The data from which the keys of a row are computed. */
@@ -56,7 +56,7 @@ interface OrderRow {
   readonly fixed: number
   readonly reached: Buffer | null
 }
-/** Returns the cache of the orders by table number, as the file contains them. */
+/** Returns the cache of the stored orders, by table number. */
 const known = (store: Store): WriteBackCache<readonly Order[]> =>
   store.kept(
     'table_orders',
@@ -123,7 +123,7 @@ export const dropAddedOrders = (store: Store, table: number): void =>
 export const dropOrders = (store: Store, table: number): void =>
   change(store, `UPDATE table_orders SET state = ${DROPPED} WHERE tbl = ?`, table)
 
-/** Returns the orders that contain the key of a row. */
+/** Returns the orders that have a key for a row. An order that is being built may lack the row. */
 const covering = (orders: readonly Order[], { creation: key }: KeySource): readonly Order[] =>
   orders.filter(({ reached }) => !reached || key.compare(reached) <= 0)
 

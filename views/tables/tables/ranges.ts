@@ -59,7 +59,7 @@ export function rangeOf(
     if (!(operator in mirrored)) continue
     const key = Buffer.concat([prefix, partOf(sorted, value === null ? undefined : value)])
     const direction = sorted.descending ? mirrored[operator as keyof typeof mirrored] : operator
-    // A truncated text shares its key with other texts, so the key is included in the range.
+    // A truncated text may have the same key as other texts, so its key is included in the range.
     const cut = isCut(value)
     if (direction === '$eq') range = within(range, { from: before(key), to: behind(key) })
     if (direction === '$gt' || direction === '$gte')

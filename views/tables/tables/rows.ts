@@ -12,8 +12,9 @@
  *     by their latest change, newest first, without sorting. Stamps exceed the safe integers of
  *     JavaScript, so only SQL computes them.
  * R3. When a row is changed or deleted, its former stamp is dead: no row has it, so no search finds
- *     it. Dead stamps are removed from the index later, in ascending batches. A deletion between
- *     two insertions took 1.5 ms, because the index flushes its pending entries before it deletes.
+ *     it. Dead stamps are removed from the index later, in ascending batches. An immediate deletion
+ *     took 1.5 ms if it was between two insertions, because the index flushes its pending entries
+ *     before it deletes.
  * R4. Insertions use `VALUES` without `RETURNING`. Other forms begin a savepoint, at which the
  *     full-text index flushes its pending entries. An insertion then took five times as long.
  */
@@ -26,7 +27,7 @@ import { rowTokens } from '../../../protocol/tables/search.ts'
 import { type Store, WriteBackCache } from '../../store.ts'
 import { textBytes } from './keys.ts'
 
-/** A row as stored. `n`: its number in the view's file; times are Unix milliseconds. */
+/** A stored row. `n`: its number in the view's file; times are Unix milliseconds. */
 export interface RowRecord {
   readonly n: number
   readonly id: string
@@ -39,7 +40,7 @@ export interface RowRecord {
 /** The columns of `RowRecord`, selected from `table_rows` with the alias `r`. */
 export const COLUMNS = 'r.n, r.id, r.version, r.created_at, r.updated_at, r.record'
 
-/** Reads the fields of a row as queries see them; undefined for a missing value. */
+/** Returns the value of a row's field as queries see it; undefined if the value is missing. */
 export type Reader = (field: QueryField) => unknown
 export type Seen = Omit<TableRow, 'table_id'>
 
@@ -221,8 +222,8 @@ export function deleteRow(store: Store, n: number): void {
   store.run('DELETE FROM table_rows WHERE n = ?', n)
 }
 /**
- * Returns the time of the last change among the rows of a table, in Unix milliseconds. Deleted rows
- * are not considered. Returns undefined if the table has no rows.
+ * Returns the time at which a row of a table was last inserted or updated, in Unix milliseconds.
+ * Deleted rows are ignored. Returns undefined if the table has no rows.
  */
 export const lastChange = (store: Store, table: number): number | undefined =>
   store.one<{ at: number }>(

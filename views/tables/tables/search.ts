@@ -2,11 +2,12 @@
  * Keyword search in the rows of a table. Results are ordered by the number of words that a row
  * contains exactly, then by the latest change, then by the id.
  *
- * The full-text index yields the rows of one expression by their latest change. A search therefore
- * has one expression for each number of exact words, beginning with the largest, and a page reads
- * only its own rows. In two cases, all rows found are read and ranked instead: if the expressions
- * would be too large because of many words, and if the table may hide values, which the index still
- * contains. `exactHits` of the protocol decides whether a row matches.
+ * For one expression, the full-text index yields the rows sorted by their latest change. A search
+ * therefore has one expression for each number of exact words, and evaluates the expressions
+ * beginning with the largest number. This way, a page reads only its own rows. In two cases, all
+ * rows that the words find are read and ranked instead: if the expressions would be too large
+ * because of many words, and if the table may hide values, which the index still contains.
+ * `exactHits` of the protocol decides whether a row matches.
  */
 import { type Refusal, refuseFields } from '../../../protocol/errors.ts'
 import { type Condition, planQuery } from '../../../protocol/tables/query.ts'

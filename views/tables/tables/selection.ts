@@ -6,13 +6,13 @@
  * (`orders.ts`) only reduce the number of rows that are read. They never exclude a row that
  * `satisfiesCondition` would accept. There are four strategies, from cheap to expensive:
  * 1. Rows that a condition identifies by id or identity are looked up.
- * 2. If conditions on the first fields of an order leave few rows, these rows are read and sorted,
- *    unless strategy 3 would read only matching rows.
- * 3. If an order has the rows in the order of the sort, or the newest rows at its end, rows are
- *    read until the page is full.
- * 4. Otherwise, the rows that conditions on the first fields of an order leave are read, however
- *    many they are. Without such conditions, all rows of the table are read. The first rows in the
- *    order of the sort are kept.
+ * 2. If an order has few rows that fulfil the conditions on its first fields, these rows are read
+ *    and sorted, unless strategy 3 would read only matching rows.
+ * 3. If an order has the rows in the order of the sort, or has the newest rows at its end when
+ *    these are wanted first, its rows are read until the page is full.
+ * 4. Otherwise, all rows of an order that fulfil the conditions on its first fields are read,
+ *    regardless of their number. If no order has such conditions, all rows of the table are read.
+ *    The first rows in the order of the sort are kept.
  */
 import type { Condition, RowQueryPlan, SortField } from '../../../protocol/tables/query.ts'
 import type { InParts } from '../../define-view.ts'
@@ -33,7 +33,7 @@ import {
 } from './ranges.ts'
 import { type RowRecord, readerOf, rowById, rowByIdentity } from './rows.ts'
 
-/** Maximum number of rows that are read and sorted, although an order could avoid that. */
+/** Maximum number of rows that strategy 2 reads. No order is added for queries that read so few. */
 const MAX_SORTED = 2000
 /** Number of rows that are read in one part, which takes about 5 ms. */
 const PART = 1000
@@ -138,8 +138,9 @@ interface Narrow {
   readonly rows: number
 }
 /**
- * Returns the order in which the conditions on the first fields leave the fewest rows; undefined if
- * the conditions restrict no order.
+ * Returns the order whose range of keys, limited by the conditions on its first fields, contains
+ * the fewest rows, with this range and its row count. Returns undefined if the conditions restrict
+ * no order.
  */
 export function narrowest(
   store: Store,

@@ -1,6 +1,7 @@
 /**
- * Lists the fields that accept no hostile value, and fills the fields that accept one only in a
- * special body. A new field that accepts hostile values needs no entry here.
+ * Lists the fields for which the service refuses every hostile value, and fills those that accept
+ * one only together with certain other fields. A new field that accepts hostile values needs no
+ * entry here.
  */
 import type { RowName } from '../../../../protocol/api.ts'
 import type { Place } from '../../../hostile/support/rows.ts'

@@ -3,8 +3,8 @@
  * endpoint table. Fields of a row that do not exclude each other are written in one request, so
  * that few records contain all of them.
  *
- * Invariant: every field is either in `accepted`, with the first hostile value that the service
- * accepted, or in `refused`, because the service refused all hostile values.
+ * Invariant: every field that is written is either in `accepted`, because the service accepted one
+ * of its hostile values, or in `refused`, because the service refused all of them.
  */
 import { api, type RowName } from '../../../../protocol/api.ts'
 import { type Row, routeOf } from '../../../../protocol/contract.ts'
@@ -80,8 +80,9 @@ function groupsOf(row: RowName, fields: readonly Field[], place: Place): Field[]
 }
 
 /**
- * Whether a field is written. The other fields are not part of a record, concern the caller's own
- * access, or repeat fields of other rows: the resources of a blueprint are bodies of other rows.
+ * Whether `fillAll` writes a field. It skips the fields of rows that store no record, that concern
+ * the caller's own access, or that are aliases. It also skips the resources of a blueprint, because
+ * they are bodies of other rows.
  */
 const isWritten = ({ row, path: [first] }: TextPlace): boolean =>
   api[row].verb === 'command' &&

@@ -38,8 +38,8 @@ const WIDE = { width: 1280, height: 800 }
 await inBrowser(t, tryOut)
 
 /**
- * Returns the ids of the records to open on a page with an id in its URL: the record of `place`,
- * and the records that `fillAll` has created.
+ * Returns the ids with which a page that has an id in its URL is opened: those of the record of
+ * `place` and of the records that `fillAll` created.
  */
 function recordsOf(
   path: string,

@@ -1,4 +1,7 @@
-/** Hostile content from other systems: receivers of webhooks, and an OpenID provider. */
+/**
+ * Hostile content that comes from other systems: from a receiver of webhooks and from an OpenID
+ * provider.
+ */
 
 import type { AddressInfo } from 'node:net'
 import { createServer } from 'node:net'
@@ -6,7 +9,10 @@ import type { Service } from '../../../support/service.ts'
 import type { OpenIdProvider } from '../../support/servers/openid-provider.ts'
 import { BIDI, HTML, hostileText } from './texts.ts'
 
-/** Starts a receiver that refuses every request with hostile texts in all parts of the response. */
+/**
+ * Starts a receiver that answers every request with status 500 and hostile texts in all parts of
+ * the response.
+ */
 export async function hostileReceiver(mark: number) {
   const answer = [
     `HTTP/1.1 500 ${HTML} ${BIDI}`,

@@ -6,8 +6,8 @@
 import type { TextKind } from '../../../hostile/corpus/texts.ts'
 
 /**
- * HTML that calls `hacked` if a part of the HTML is executed. The inspection of the page reports
- * such a call.
+ * HTML that calls `hacked` if any part of it is executed. The inspection of the page reports such a
+ * call.
  */
 export const HTML =
   '<img src=x onerror=hacked()><script>hacked()</script></script><svg/onload=hacked()>' +

@@ -1,7 +1,7 @@
 /**
- * A reload in the middle of work: the browser asks before input or a change in progress would be
- * lost. After the reload, open dialogs are open again, and unconfirmed or interrupted changes are
- * not stored. Skipped without Chromium.
+ * A reload in the middle of work. The browser asks for confirmation if input or a change in
+ * progress would be lost. After the reload, the dialogs that were open are opened again, and
+ * unconfirmed or interrupted changes are not stored. Skipped without Chromium.
  */
 import type { Browser, Page } from 'playwright-core'
 import t from 'tap'
@@ -94,7 +94,7 @@ async function tryOut(browser: Browser): Promise<void> {
       .getByLabel('Upload files')
       .setInputFiles({ name: 'a.txt', mimeType: 'text/plain', buffer: Buffer.from('text') })
     await page.getByRole('button', { name: 'Cancel the upload of a.txt' }).waitFor()
-    // The browser also asks for confirmation on other pages, because uploads continue there.
+    // An upload continues on other pages, so the browser asks for confirmation there, too.
     await page.getByRole('link', { name: 'Home', exact: true }).click()
     await page.getByRole('heading', { name: 'Home' }).waitFor()
     await reload(page, 'dismiss')

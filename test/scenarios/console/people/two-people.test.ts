@@ -1,8 +1,8 @@
 /**
  * Two people with different roles work on the same records at the same time. Each sees the other's
- * changes without a reload. Of two answers, only one counts. The second editor of a record gets
- * a notice, and no input is lost. Data is hidden after the permission to see it is revoked. Skipped
- * without Chromium.
+ * changes without a reload. If both answer a question at the same time, only one answer counts. The
+ * second editor of a record gets a notice, and no input is lost. Data is hidden after the
+ * permission to see it is revoked. Skipped without Chromium.
  */
 import type { Browser, Page } from 'playwright-core'
 import t from 'tap'

@@ -329,8 +329,8 @@ export async function openShop(s: Service): Promise<Shop> {
     },
   })
   let question = ''
-  // The pictures are taken with the owner key. Its principal is also a target, so that the
-  // questions are in its inbox.
+  // The pictures are taken with the owner key. The questions are also addressed to its principal,
+  // so that they appear in the inbox.
   const target_user_ids = [await ownerOf(s), ada.id]
   for (const [title, description, more] of [
     [

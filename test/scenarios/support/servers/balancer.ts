@@ -1,6 +1,6 @@
 /**
- * A minimal load balancer: it assigns connections in turn to the gateways whose `/readyz` answered
- * the latest probe with 200.
+ * A minimal load balancer: it distributes connections, round robin, over the gateways whose
+ * `/readyz` answered the latest probe with 200.
  */
 import { connect, createServer, type Socket } from 'node:net'
 

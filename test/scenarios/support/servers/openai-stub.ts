@@ -1,7 +1,7 @@
 /**
  * A stub of a model provider over HTTP, run as a separate process: chat completions as server-sent
- * events. Its argument is the path of a file to which it writes its address. `/seen` returns the
- * received requests.
+ * events. The argument of the program is the path of a file to which it writes its address. `/seen`
+ * returns the received requests.
  *
  * The newest user message that contains a play, as JSON `{"play": [...], "id": ...}`, defines the
  * answers. A play is a list of answers, one for each request with the same `id`. The last one is

@@ -1,13 +1,13 @@
 /**
- * An OpenID provider on loopback (`oidc-provider`). A sign-in needs no page: the provider signs in
- * the person that the test has chosen.
+ * An OpenID provider on loopback (`oidc-provider`). A sign-in shows no page, because the provider
+ * signs in the person whom the test has chosen.
  */
 import { generateKeyPairSync } from 'node:crypto'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import Provider from 'oidc-provider'
 
-/** The members of the provider's ID tokens that are overridden to forge claims. */
+/** The members of the provider's ID token class with which the tests forge claims. */
 interface IdToken {
   extra: Record<string, unknown>
   client: object

@@ -17,7 +17,7 @@ export interface TestResolver {
   readonly receiver: Receiver
   readonly url: string
   calls(): readonly Asked[]
-  /** Answers every selector of all calls with this entry. */
+  /** Makes the resolver return this entry for every selector of every call. */
   entry(entry: unknown): void
   /** Sets the response to all calls. */
   answer(how: Receiver['answer']): void

@@ -69,7 +69,7 @@ t.test('runs are found by text, by times, by failed step and by end', (t) => {
     ['run_00000000000000000000000001'],
     'a whole id is looked up',
   )
-  // A run that is retried has not ended.
+  // A run that failed and is queued again has not ended.
   const journal = viewOf(
     started('run_1', 1),
     moved('run_1', 'failed', { completed_at: at(2) }),

@@ -170,7 +170,7 @@ t.test(
     for (let i = 0; i < 9 && !needsMaintenance(store); i++) parts()
     t.ok(needsMaintenance(store))
     tidy(store, 1)
-    // The order is only partly built when the rows change.
+    // The rows change while the order is only partly built.
     tidy(store, 2)
     const [row] = [...history.rows.values()].filter(({ data }) => data.owner === 'o1')
     if (row) history.update(row.id, 9, { ...row.data, size: 5000 })

@@ -96,7 +96,9 @@ export class VectorIndexer {
   #requests = 0
   #failures = 0
   #faulty = true
-  /** Number of upcoming batches with only one row each, because the provider refused a batch. */
+  /**
+   * Number of next batches that contain only one row each, because the provider refused a batch.
+   */
   #single = 0
   /** The table of the last batch. Tables take turns. */
   #table = -1
@@ -176,8 +178,9 @@ export class VectorIndexer {
     })
   }
   /**
-   * Reads queued rows of the next table that has rows outside of current requests; undefined if no
-   * table has such rows. `local`: number of rows that needed no vector.
+   * Reads queued rows of the next table that has rows to process: rows that are not in a current
+   * request, and that the provider has not refused recently. Returns undefined if there is no such
+   * table. `local`: number of rows that needed no vector.
    */
   #read(store: Store): QueuedRows | undefined {
     const first = nextQueued(store, this.#terms.model, this.#table)
@@ -236,7 +239,7 @@ export class VectorIndexer {
   #store(store: Store, { tbl, id, change, hash }: Item, vector: Uint8Array): void {
     const { model } = this.#terms
     if (storeVector(store, model, { tbl, id, change, hash, vector })) return
-    // The model now returns vectors with a different number of dimensions under the same id.
+    // Under the same id, the model now returns vectors with a different number of dimensions.
     setFault(store, model, 'invalid_response')
     this.#faulty = true
     this.#failures++

@@ -51,7 +51,7 @@ export interface VectorIndex {
   readonly dimensions: number | null
   /** While all rows are being queued, the last id that was queued; otherwise null. */
   readonly reached: string | null
-  /** The time of a search in Unix milliseconds, at most `USED_STEP_MS` before the last search. */
+  /** The time of the last search in Unix milliseconds, too early by at most `USED_STEP_MS`. */
   readonly used_at: number
   /** The reason for the latest failure to embed rows; null once all rows can be embedded again. */
   readonly fault: string | null
@@ -64,7 +64,7 @@ export const indexOf = (store: Store, table: number): VectorIndex | undefined =>
     `SELECT ${COLUMNS} FROM vector_indexes WHERE tbl = ? AND dropped = 0`,
     table,
   )
-/** Milliseconds after which a search updates the stored time of the last search. */
+/** Minimum number of milliseconds between two updates of `used_at`. */
 const USED_STEP_MS = 3_600_000
 /**
  * Returns the index of a table for a model. Adds the index if it does not exist, and restarts it if

@@ -34,7 +34,7 @@ const compare = (a: Place, b: Place): number =>
 
 /** Number of vectors that are compared in one part, which takes a few milliseconds. */
 const PART = 500
-/** Maximum number of rows matching the filter whose vectors are looked up one by one. */
+/** Maximum number of candidate rows whose vectors are looked up one by one. */
 const MAX_LOOKED_UP = 500
 /**
  * The distance in SQL. A zero vector, which a model may return for a text without meaning, ranks as

@@ -3,9 +3,9 @@
  * existed at its beginning are embedded. Until then, the answer contains the progress of the index.
  *
  * The position of a page of a semantic search is the place of its last row. In the combined list of
- * a hybrid search, the place of a row depends on other rows. A page therefore contains rows of the
- * list that earlier pages did not contain. Its position contains hashes of the ids on all pages so
- * far.
+ * a hybrid search, the place of a row depends on other rows, so it cannot be a position. Instead,
+ * the position of a page contains hashes of the ids on all pages so far, and the next page contains
+ * the first rows of the list that are not among them.
  */
 import { createHash } from 'node:crypto'
 import { type Refusal, refuse, refuseFields } from '../../../../protocol/errors.ts'

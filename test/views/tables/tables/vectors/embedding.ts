@@ -1,6 +1,6 @@
 /**
  * An embedding model and an indexer under the control of a test: requests wait until the test
- * answers them, and the test triggers timers.
+ * answers them, and timers fire only when the test advances the time.
  */
 import { createHash } from 'node:crypto'
 import type { EmbeddingAnswer } from '../../../../../protocol/tables/semantic.ts'

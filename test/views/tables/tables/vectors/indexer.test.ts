@@ -35,7 +35,9 @@ function withRows(count: number): History {
   return history
 }
 const question = { id: TABLE, model: MODEL, query: 'note 1', mode: 'semantic' as const }
-/** Returns the keys that a search finds, in order, or the progress of an index in preparation. */
+/**
+ * Returns the keys that a search finds, in order. If the index is not ready, returns its progress.
+ */
 function search(
   history: History,
   more: object = {},
