@@ -208,8 +208,8 @@ export interface Actor<
    */
   readonly naturallyIdempotent?: true
   /**
-   * If present, the replies that commands give as functions are not stored, because they may be
-   * large. A repeated command gets the result of this function instead.
+   * If present, a reply that `decide` returned as a function (see `Decided`) is not stored, because
+   * it may be large. When the command is repeated, this function computes the reply instead.
    */
   readonly replayReply?: (state: S) => unknown
 }

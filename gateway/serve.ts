@@ -26,8 +26,8 @@ export interface Route extends RouteFacts {
   readonly handler: Handler
 }
 /**
- * State for serving the requests of a gateway: ids, the number of requests in flight, and the
- * progress of a stop.
+ * State shared by all requests that a gateway serves: the generator of request ids, the number of
+ * requests in flight, and the progress of the shutdown.
  */
 export interface Service {
   readonly world: World

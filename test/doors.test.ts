@@ -113,7 +113,7 @@ t.test('a cast of an answer is found', async (t) => {
 
 /**
  * This function is only compiled. The type checker must accept the correct command and reject the
- * others. It also reports an expected error that does not occur.
+ * others. It also reports a `@ts-expect-error` without an error.
  */
 export const commandsByName = (world: World) => {
   const to = {

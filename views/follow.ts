@@ -36,7 +36,8 @@ export interface ViewJournal {
    */
   end?(): number | undefined
   /**
-   * Decodes bytes or JSON into an envelope with its large values; absent: the bytes are plain JSON.
+   * Decodes bytes or JSON text into an envelope with its large values. If absent, the bytes are
+   * plain JSON.
    */
   decode?(data: Uint8Array | string): Promise<Envelope>
 }

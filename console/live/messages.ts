@@ -20,7 +20,10 @@ export type MessageToHub =
     }
   | { readonly type: 'unfollow'; readonly key: number }
   | { readonly type: 'ping' }
-  /** Connect immediately, because the browser is online again or the person has signed in. */
+  /**
+   * Asks the hub to connect immediately, because the browser is online again or the person has
+   * signed in.
+   */
   | { readonly type: 'retry' }
   /** The tab detaches, for example because it is closed. */
   | { readonly type: 'bye' }

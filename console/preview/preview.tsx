@@ -68,8 +68,8 @@ export function Preview({
 }) {
   const kind = previewKind(mime, name)
   const media = asMedia.has(kind)
-  // The URL is used only with this media type, because the service sends a PDF file with any other
-  // media type as a download.
+  // The address is used only for `application/pdf`, because the service sends a PDF file with any
+  // other media type as a download.
   const direct = kind === 'pdf' && mime === 'application/pdf' ? address : undefined
   const tooLarge = media && direct === undefined && size > MAX_MEDIA_BYTES
   const [start, setStart] = useState<FileStart>()

@@ -5,8 +5,8 @@
 
 export interface Semaphore {
   /**
-   * Resolves when this many units are reserved. The returned function releases them. A second call
-   * has no effect.
+   * Resolves when this many units are reserved. The returned function releases them; calling it
+   * again has no effect.
    */
   acquire(units: number): Promise<() => void>
 }

@@ -63,8 +63,8 @@ export function shownNames(
 }
 
 /**
- * Returns the row that calls to an entry execute, or undefined for an entry that only agents can
- * call.
+ * Returns the API row to which a call of a catalog entry maps, with the input and the duration of
+ * the call. Returns undefined for an entry that only agents can call.
  */
 function operationOf(
   { name, endpoint_kind }: CatalogEntry,

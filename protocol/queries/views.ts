@@ -34,7 +34,10 @@ interface InternalQueries extends TableQueries, SemanticQueries, StreamQueries {
     reply: {
       items: readonly unknown[]
       last: number
-      /** Absent in answers from views of earlier releases, which end a page only at the limit. */
+      /**
+       * Whether the page ended before the limit although there are more events. Absent in answers
+       * from views of earlier releases, whose pages end only at the limit.
+       */
       more?: boolean
       ended: boolean
       oldest: number

@@ -189,7 +189,7 @@ t.test('a silent stream is reopened', async (t) => {
     [1000, 1001, 2000, 2001],
   )
   // On a busy machine, the second stream may also be silent for too long. The client then repeats
-  // the second request, so each cursor counts once.
+  // the second request, so repeated cursors are ignored.
   t.strictSame([...new Set(cursors)], [undefined, 1000])
   t.match(reasons[0], /no data received/)
 })

@@ -1,6 +1,6 @@
 /**
- * Commands of the client in the text of documents, outside blocks. `faultOf` checks that a command
- * exists and has the flags that the text mentions.
+ * Commands of the client in the inline code of documents. `faultOf` checks that a command exists
+ * and has the flags that the document mentions.
  */
 import { Command } from 'commander'
 import { addClientCommands } from '../../client/cli/commands.ts'

@@ -332,8 +332,8 @@ t.test(
       if (n % 2 === 0) worker.send({ type: 'worker.draining' })
       worker.socket.terminate()
     }
-    // A job whose connection closes before the job is written returns to its queue immediately. A
-    // written job is retried after its lease has expired, here after 3 s.
+    // If a connection closes before a claimed job is sent to the worker, the job returns to its
+    // queue immediately. A sent job is retried after its lease has expired, here after 3 s.
     await ready()
     const good = await s.worker({ action_names: ['act'], concurrency_limit: 10 })
     for (const _ of wanted) await good.report(await good.job())

@@ -106,7 +106,7 @@ export function requestDevice(
   }
 }
 
-/** Reports the status of a request to its device. */
+/** Tells a device the status of its sign-in request. */
 export function pollDevice(
   { devices }: DeviceHolder,
   { id }: In<'device.poll'>,

@@ -1,7 +1,7 @@
 /**
- * Direct turns, which clients start with a message. One command finds the session, which
- * `agent.invoke` may create. It then admits the turn, detects a repeat, or refuses the turn, for
- * example while another direct turn has not ended.
+ * Direct turns, which clients start with a message. A single command finds the session, which
+ * `agent.invoke` may also create, and then admits the turn, detects a repeat, or refuses the turn,
+ * for example while another direct turn has not ended.
  */
 import type { Api } from '../../../protocol/api.ts'
 import { bodyKey, type JsonObject } from '../../../protocol/common.ts'

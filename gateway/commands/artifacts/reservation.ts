@@ -41,7 +41,7 @@ export interface UploadContext {
   readonly lease: Lease | undefined
 }
 export interface Reservation {
-  /** The name of the bytes in the object store. */
+  /** The name of the object that stores the artifact's bytes. */
   readonly blob: string
   /**
    * Extends the reservation to `size`, the number of bytes received so far. Unless `whole` is set,

@@ -4,7 +4,7 @@
  */
 import type { Kind } from './plans.ts'
 
-/** The state of a turn at one time. */
+/** The state of a turn at a point in time. */
 export interface Shown {
   readonly status: string
   /** The rows of the turn, in the format of `spell` in plans.ts. */

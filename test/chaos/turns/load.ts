@@ -20,7 +20,7 @@ interface Options {
   readonly key: string
   readonly agent: string
   readonly now: () => number
-  /** Stops sending and aborts all followers. */
+  /** When it is aborted, sending stops and all followers are aborted. */
   readonly signal: AbortSignal
 }
 interface Begun {

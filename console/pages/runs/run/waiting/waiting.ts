@@ -29,7 +29,7 @@ export interface Reason {
   readonly next?: NextStep
 }
 
-/** Maximum number of steps with the same reason that are named. */
+/** Maximum number of steps that are named for one reason. */
 const MAX_NAMED = 3
 
 const namesOf = (steps: readonly StepView[]): string => {
