@@ -241,8 +241,8 @@ export type RunCommands = ArtifactRunCommands & {
     reply: undefined
   }
   /**
-   * Records an expense of the run. Sent by the actor that spent the money. Each `usage_id` counts
-   * once.
+   * Records usage of the run, such as its cost. Sent by the actor that incurred it. Each `usage_id`
+   * counts once.
    */
   'usage.record': { input: Usage; reply: undefined }
   /** Delivers the definition of a turn of this run. Sent by the executor that looked it up. */

@@ -135,8 +135,8 @@ export const deliveries = (timing: WorkerTiming): Reactions => ({
 })
 
 /**
- * Whether a message that may already have been sent need not be sent again. Only an assignment can
- * be obsolete: if its lease has been replaced or has ended, or if its worker has sent a heartbeat.
+ * Whether a message can be dropped instead of being sent again. Only an assignment can become
+ * obsolete: its lease has been replaced or has ended, or its worker has sent a heartbeat.
  */
 export function isObsolete(state: QueueState, { message }: Push): boolean {
   if (message.type !== 'assign') return false

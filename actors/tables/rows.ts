@@ -42,7 +42,7 @@ type RowDecision<N extends RowCommand> = Decision<TableEvent, TableReplies[N]>
 /** Maximum number of faults that a refusal lists. */
 const MAX_FAULTS = 100
 
-/** A decision whose reply is not a function. */
+/** A decision whose reply is a value, not a function, so that `upsert` can extend it. */
 type Outcome<R> =
   | { readonly events: readonly TableEvent[]; readonly reply: R | StaleReply }
   | Refusal

@@ -92,7 +92,7 @@ export async function openView(context: BrowserContext, url: string, view: View)
 
 /** The cost of open pages. */
 export interface LiveCost {
-  /** Share of a core that the processes of pages and of the worker used. */
+  /** Share of a core that the renderer processes used: those of pages and of the SharedWorker. */
   readonly renderers: number
   /** Share of a core that the other processes of the browser used, for drawing and the network. */
   readonly others: number

@@ -55,8 +55,8 @@ async function visitAll(page: Page): Promise<void> {
 }
 
 /**
- * Keeps the pages open until caches are full, and then for `seconds`. Measures the pages at the
- * start and at the end of each interval.
+ * Keeps the pages open for a warm-up, in which caches fill, and then for `seconds` seconds.
+ * Measures the pages at the start and at the end of each interval.
  * @param run id of a waiting run.
  */
 export async function soak(

@@ -75,7 +75,7 @@ const peer = (name: string, missing: string | undefined, measure: Peer['measure'
 })
 
 /**
- * Returns BullMQ on Redis.
+ * Returns the peer that measures BullMQ on Redis.
  * @param fsync Redis's `appendfsync`.
  */
 const bullmq = (fsync: 'always' | 'everysec'): Peer =>
@@ -88,7 +88,7 @@ const bullmq = (fsync: 'always' | 'everysec'): Peer =>
         : 'there is no redis-server on the PATH (Debian: apt-get install redis-server)',
     measured('bullmq.mjs', process.execPath, fsync),
   )
-/** Returns Restate with its server from npm. */
+/** Returns the peer that measures Restate, with its server from npm. */
 const restate = (): Peer =>
   peer(
     'Restate 1.7, one node, its defaults',
@@ -104,7 +104,7 @@ const NO_POSTGRES = 'there is no PostgreSQL (Debian: apt-get install postgresql)
 const onPostgres = (bin: string | undefined, synchronousCommit: 'on' | 'off'): string =>
   `PostgreSQL ${bin?.split('/').at(-2) ?? ''} synchronous_commit ${synchronousCommit}`
 /**
- * Returns Graphile Worker on PostgreSQL.
+ * Returns the peer that measures Graphile Worker on PostgreSQL.
  * @param batched whether jobs are fetched and completed in batches, which is not the default.
  */
 const graphile = (batched: boolean): Peer => {
@@ -116,7 +116,7 @@ const graphile = (batched: boolean): Peer => {
   )
 }
 /**
- * Returns DBOS on PostgreSQL.
+ * Returns the peer that measures DBOS on PostgreSQL.
  * @param synchronousCommit PostgreSQL's `synchronous_commit`; `on` is the default.
  */
 const dbos = (synchronousCommit: 'on' | 'off'): Peer => {

@@ -1,4 +1,7 @@
-/** Routes of the home page and the pages for workers, webhooks, blueprints and nodes. */
+/**
+ * Routes of the home page and the pages for workers, webhooks, blueprints, nodes and the projects
+ * of the organization.
+ */
 import { callEarly } from '../api/client.ts'
 import { overviewInput, recentInput } from '../pages/home/first.ts'
 import { shellText as text } from '../shell/text.ts'

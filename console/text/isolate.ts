@@ -19,9 +19,9 @@ function isBalanced(text: string): boolean {
 }
 
 /**
- * Returns a user's text for use in a sentence, so that its direction does not affect the sentence.
- * `messages` does this for the values of sentences, and elements with the class `user-text` do not
- * need it.
+ * Wraps a user's text in isolate characters, so that its direction does not affect the sentence
+ * around it. `messages` does this for values inserted into sentences. Elements with the class
+ * `user-text` do not need it.
  */
 export function isolate(text: string): string {
   if (ASCII.test(text)) return text

@@ -1,5 +1,5 @@
 /**
- * Protects and deletes blueprints, and lists the preparations of the blueprint rows.
+ * Protects and deletes blueprints, and exports the preparations of the blueprint rows.
  *
  * Invariant: a failed deletion can be repeated. Bindings that were not processed remain.
  */

@@ -1,7 +1,7 @@
 /**
- * Preparations and queries of the rows for preferences and saved views. They find the preferences
- * of the caller, and check the filter of a view against the query parameters of its list. The other
- * rules are in the actors.
+ * Preparations and query handlers of the API rows for preferences and saved views. They find the
+ * preferences of the caller, and check the filter of a view against the query parameters of its
+ * list. The other rules are in the actors.
  */
 import { allows } from '../../protocol/access/roles.ts'
 import {

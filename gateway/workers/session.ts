@@ -23,8 +23,8 @@ import type { Task } from './timer-wheel.ts'
  */
 interface Held {
   /**
-   * The lease token. Absent when the lease was granted before this connection, because the view
-   * does not have the token.
+   * The lease token. Absent when the lease was granted before this connection: such leases are read
+   * from the view, which does not have the tokens.
    */
   readonly token?: string
   until: number

@@ -1,14 +1,14 @@
 /**
- * Informs the actors of environments, at the start and periodically, that a provider has their
- * environments. Removes the environments that do not belong to the provider's place.
+ * Reports to the actor of each environment, at the start and periodically, whether the provider has
+ * the environment. Removes the environments that do not belong to the provider's place.
  *
  * Invariants:
  * S1. The reports of a round are spread over the interval until the next round. Only those at the
  *     start are sent at once, at most `MAX_CONCURRENT` at a time.
  * S2. If an environment changes during an inspection, or while a report is in flight, the result or
  *     the reply is outdated. The environment is then neither removed nor reported as missing.
- * S3. The end of a worker is reported after the operation that started the worker. The report is
- *     repeated until it is decided.
+ * S3. The end of a worker is reported only after the operation that started the worker has settled.
+ *     The report is repeated until the actor has decided it.
  */
 import type { World } from '../../gateway/ports.ts'
 import { every } from '../../gateway/timing.ts'

@@ -230,7 +230,7 @@ export const environmentActions = {
 
 /** The name of an action of environments. */
 export type EnvironmentActionName = keyof typeof environmentActions
-/** Whether an action is one of those that only workers of environments perform. */
+/** Whether an action is performed only by the workers of environments. */
 export const isEnvironmentAction = (name: string): name is EnvironmentActionName =>
   Object.hasOwn(environmentActions, name)
 

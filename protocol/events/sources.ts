@@ -1,6 +1,6 @@
 /**
  * Source events: events in a project that can start runs or resume waiting ones. One actor per
- * project, `events`, stores them, so they have one order. Consumers receive them at least once.
+ * project, `events`, stores them in a total order. Consumers receive them at least once.
  * This file contains the data types, events and internal commands. The rows are in `rows.ts`, and
  * the names of event types in `types.ts`.
  */

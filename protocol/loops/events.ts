@@ -293,8 +293,8 @@ export type LoopCommands = {
   /**
    * Reports that a run of this loop has ended or is about to fail. Sent by the run. A completed or
    * cancelled run sends the command in the commit that ends it. A failing run sends the command
-   * earlier, and ends when it receives `run.end`. `known`: the loop opened a run that already
-   * existed and had ended.
+   * earlier, and ends when it receives `run.end`. The status `known` means that the run already
+   * existed, and had ended, when the loop tried to start it.
    */
   'run.left': {
     input: {

@@ -116,8 +116,9 @@ const viewedResources = {
 type ViewedResource = keyof typeof viewedResources
 type ViewedList = ViewedResource | 'rows'
 /**
- * Returns the name of the row that has the same query parameters as the filter of a view; undefined
- * for `rows`, whose filter has the schema `RowsFilter`.
+ * Returns the name of the API row that returns a list. The filter of a saved view of the list has
+ * the query parameters of this API row. Returns undefined for `rows`, whose filter has the schema
+ * `RowsFilter`.
  */
 export const viewedRow = (list: ViewedList) =>
   list === 'rows' ? undefined : (`${viewedResources[list]}.list` as const)

@@ -18,8 +18,8 @@ export const terminal: ReadonlySet<string> = new Set(['completed', 'failed', 'ca
 const isOfWorkflow = (run: Readonly<Record<string, unknown>>): boolean => 'definition_id' in run
 const named = { name: { of: isOfWorkflow }, description: { of: isOfWorkflow } }
 /**
- * The additions of runs in lists and replies. For runs of workflows, name and description are not
- * part of the published record.
+ * The additions of runs in lists and in the replies of commands. For runs of workflows, name and
+ * description are not part of the published record.
  */
 export const runAdditions = additions(named)
 /**

@@ -1,6 +1,6 @@
 /**
- * The rows for tables and their rows. The published contract leaves these points open, and this
- * service decides them as follows:
+ * The endpoints for tables and for the rows of tables. The published contract leaves these points
+ * open, and this service decides them as follows:
  * - A value of null in a new row means that the column has no value, and suppresses its default.
  * - A range operator on a field of type `any` compares values in the order in which the field is
  *   sorted.

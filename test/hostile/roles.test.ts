@@ -278,7 +278,8 @@ t.test(
             )
         })
         for (const [name, row] of asked) {
-          // Only the last caller, the person, ends records, because the others need them.
+          // Rows that end records are called only with the person's token, which is used last,
+          // because the calls with the key need the records.
           if (missingFor(name, row) !== undefined || (rank(name) > 0 && what === 'key')) continue
           const answer = await ask(name, place, key, bodyOf(name))
           const error =

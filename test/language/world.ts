@@ -90,8 +90,9 @@ export class World {
     }
   }
   /**
-   * Reports the outcome of a step's turn. A turn is opened before it ends; `unknown` means that its
-   * definition cannot be looked up.
+   * Reports the outcome of a step's turn. If the turn is not open yet, it is opened first. Two
+   * outcomes are special: `opened` only opens the turn, and `unknown` means that its definition
+   * cannot be looked up.
    */
   turn(step: string, outcome: string, more: Values): void {
     const found = placesOf(this.#runs.get(this.#id) as RunState).find(

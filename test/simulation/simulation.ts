@@ -61,7 +61,7 @@ export interface Outcome {
   readonly violations: readonly string[]
   readonly faults: readonly FaultKind[]
   readonly trace: readonly string[]
-  /** Number of events. */
+  /** Number of scheduled events that the timeline executed. */
   readonly steps: number
   /** Simulated milliseconds. */
   readonly time: number

@@ -44,7 +44,7 @@ const EXPIRES_IN_S = 600
 const POLL_INTERVAL_S = 5
 /** Milliseconds for which a request that yielded no token is stored after it expires. */
 const KEEP_MS = 600_000
-/** Maximum number of stored requests: in total, and of one client address. */
+/** Maximum number of stored requests, in total and per client address. */
 const DEVICE_LIMITS = { requests: 200, ofAddress: 20 } as const
 
 const endOf = ({ expires_at }: DeviceLogin): number => expires_at + KEEP_MS

@@ -52,8 +52,8 @@ export function initialOf(question: Question): Entered {
 }
 
 /**
- * Returns the value after the option at `index` was picked. In a multiple choice, the option is
- * toggled.
+ * Returns the value after the option at `index` is picked. In a question with `multi_select`,
+ * picking toggles the option.
  */
 export function pick(question: Question, entered: Entered, index: number): Entered {
   const option = question.options?.[index]

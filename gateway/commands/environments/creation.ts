@@ -1,6 +1,6 @@
 /**
- * Completes the creation of an environment with its name, owner and provider. The actor that holds
- * the name (`environment_name`) decides the creation.
+ * Checks a request to create an environment, and fills in the default name, owner and provider. The
+ * actor that holds the name (`environment_name`) decides whether the environment is created.
  */
 import type { EnvironmentFacts } from '../../../protocol/environments/commands.ts'
 import {

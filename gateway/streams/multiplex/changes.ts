@@ -157,9 +157,9 @@ class ChangeFollower {
     }
   }
   /**
-   * Determines which readers may receive the ids of the changed records. Returns a predicate for a
-   * change and the index of a reader, whose result is undefined for a record that no longer exists.
-   * Returns undefined instead of the predicate if the view does not answer in time.
+   * Determines which readers may receive the ids of the changed records. Returns a predicate that
+   * takes a change and the index of a reader. The predicate returns undefined for a record that no
+   * longer exists. Returns undefined instead of a predicate if the view does not answer in time.
    */
   async #readable(
     items: readonly Change[],

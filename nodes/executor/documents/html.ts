@@ -8,7 +8,7 @@ import { allRows, MAX_MARKDOWN, tableOf } from './markdown.ts'
 
 interface Block {
   readonly text: string
-  /** Whether the block is an item of a list or a note. No empty line separates such blocks. */
+  /** Whether the block belongs to a list item or a note. No empty line separates such blocks. */
   readonly tight: boolean
 }
 interface List {

@@ -10,9 +10,9 @@
  *     sender repeats the command until it is decided.
  * W3. After `latch`, a shard appends no entries until it is taken over again.
  * W4. Commands of effects that arrived together are all decided or all rejected. A batch is decided
- *     or rejected as a whole. When the gate opens, the commands that still wait are rejected.
- *     Otherwise a command could be decided although an earlier one from the same sender was
- *     rejected. The receiver would then drop the repeat of the earlier command as outdated.
+ *     or rejected as a whole. When the gate opens, the commands of effects that still wait are
+ *     rejected. If they were not, a later command could be decided after an earlier one from the
+ *     same sender was rejected, and the repeat of the earlier one would be dropped as outdated.
  * W5. Time during which the gate is closed does not shorten leases. When the gate opens, leases get
  *     their full duration.
  */

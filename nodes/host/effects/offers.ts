@@ -53,7 +53,10 @@ interface Group {
   readonly capability: string
   readonly jobs: JobHeader[]
 }
-/** Whether two jobs certainly have the same matching key (`lineOf`). */
+/**
+ * A quick test whether two jobs have the same matching key (`lineOf`). False does not imply that
+ * the keys differ.
+ */
 const alike = (a: JobHeader, b: JobHeader): boolean =>
   a.action_name === b.action_name &&
   a.kind === b.kind &&

@@ -133,8 +133,8 @@ export function order(a: unknown, b: unknown): -1 | 0 | 1 | undefined {
 }
 
 /**
- * Converts a value to text for embedding in other text: null is empty, and lists and objects are
- * compact JSON.
+ * Converts a value to text for embedding in other text: null and undefined become an empty text,
+ * and lists and objects become compact JSON.
  */
 export function textOf(value: unknown, budget: Budget): string {
   if (typeof value === 'string') return value

@@ -1,6 +1,6 @@
 /**
- * How files of a session are reserved, stored, shown and erased. Also covers the context that
- * results of actions add, and the thresholds of compactions.
+ * Files of a session: reservation, storage, display and erasure. Also the context that results of
+ * actions add, and the thresholds of compactions.
  */
 import fc from 'fast-check'
 import t from 'tap'

@@ -6,7 +6,7 @@
  */
 
 const CONTROLS = /[\u202a-\u202e\u2066-\u2069\u061c\u200e\u200f]/g
-/** Bidirectional controls that stay in effect until they are closed. */
+/** Bidirectional controls that stay in effect until they are terminated. */
 const OPEN = /[\u202a-\u202e\u2066\u2067]/
 const LETTERS = /\p{L}{2,}/u
 const ADDRESSES = new Set(

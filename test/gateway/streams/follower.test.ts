@@ -1,4 +1,4 @@
-/** The follower of a session: rows, deltas and turns on the streams of both versions. */
+/** The follower of a session: rows, deltas and turns in both formats of the stream, v1 and v2. */
 import t from 'tap'
 import type { Dialect } from '../../../gateway/sessions/transcript/change.ts'
 import { SessionFollower } from '../../../gateway/sessions/transcript/follower.ts'

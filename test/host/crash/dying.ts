@@ -24,8 +24,8 @@ const silence = (): Promise<undefined> =>
 
 /**
  * Starts a shard whose first owner dies at its `crashAt`-th step, or never if `crashAt` is 0. The
- * returned `send` and `ask` address the current owner of the shard. If `stays` is passed to them,
- * they address this owner of another shard instead, which does not die.
+ * returned `send` and `ask` address the current owner of the shard. Their parameter `stays` is the
+ * owner of another shard, which does not die. If it is given, they address that owner instead.
  */
 export async function dying(
   world: ToyWorld,

@@ -24,7 +24,10 @@ const schema = {
   ],
 }
 
-/** Executes actions against scripted replies from the table. */
+/**
+ * Returns a handler of the built-in actions whose table gives the scripted replies, with the
+ * commands and queries that it sends. `perform` executes one action.
+ */
 function given(replies: readonly ({ readonly reply: unknown } | Refusal)[] = []) {
   const sent: Command[] = []
   const queries: { readonly name: string; readonly input: Open }[] = []

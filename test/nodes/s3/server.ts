@@ -1,4 +1,4 @@
-/** A real S3 server for tests, on loopback. */
+/** A local S3-compatible server (`s3rver`) for tests, on loopback. */
 import S3rver from 's3rver'
 import type { Bucket } from '../../../nodes/s3/files.ts'
 

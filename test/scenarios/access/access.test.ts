@@ -1,6 +1,6 @@
 /**
- * Organization keys, project keys, principals and roles over HTTP: what each of them permits, and
- * when each becomes invalid.
+ * Organization keys, project keys, principals and roles over HTTP: which requests they permit, and
+ * when keys and assignments stop being valid.
  */
 import t from 'tap'
 import {

@@ -163,7 +163,8 @@ async function tryOut(browser: Browser): Promise<void> {
     })
     t.ok(await saved.isVisible(), 'the version is saved')
     await editor.focus()
-    // The first Escape clears the selection of the search.
+    // The first Escape clears the selection that the search made. After the second one, Tab moves
+    // the focus out of the editor.
     await page.keyboard.press('Escape')
     await page.keyboard.press('Escape')
     await page.keyboard.press('Tab')

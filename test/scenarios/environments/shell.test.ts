@@ -76,8 +76,8 @@ const env = (words: readonly string[], input = ''): Promise<Ended> =>
   })
 const run = commandRunner(s, folder)
 /**
- * Runs a command in this process. The paths in its arguments are absolute, because this process has
- * a different working folder.
+ * Runs a command in this process. Local paths in its arguments must be absolute, because this
+ * process has a different working folder.
  */
 const inProcess = async (...words: readonly string[]): Promise<Ended> => {
   const { code, out, notes } = await run(['env', ...words])

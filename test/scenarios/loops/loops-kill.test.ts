@@ -15,7 +15,7 @@ const RUNS = 15
 const CLOCKS = 40
 const SHARDS = 2
 const SCHEDULE_INTERVAL_MS = 10_000
-/** Number of kills. `KILLS=24` is the long form, which takes more than two minutes. */
+/** Number of kills. With `KILLS=24`, the test takes more than two minutes. */
 const KILLS = Number(process.env['KILLS'] ?? 2)
 /**
  * Minimum number of milliseconds from one kill to the next. It is less than the interval of the

@@ -1,6 +1,6 @@
 /**
- * Actions of agents through toolkits: HTTP actions that the service signs and calls, and
- * destructive ones that people approve first.
+ * Actions of agents through toolkits: HTTP actions, which the service calls with signed requests,
+ * and destructive actions, which people approve first.
  */
 import t from 'tap'
 import { service } from '../../support/service.ts'

@@ -138,9 +138,9 @@ interface Narrow {
   readonly rows: number
 }
 /**
- * Returns the order whose range of keys, limited by the conditions on its first fields, contains
- * the fewest rows, with this range and its row count. Returns undefined if the conditions restrict
- * no order.
+ * Finds the order with the smallest range of keys. The conditions on the first fields of an order
+ * limit its range. Returns the order, the range and its number of rows; undefined if the conditions
+ * limit the range of no order.
  */
 export function narrowest(
   store: Store,

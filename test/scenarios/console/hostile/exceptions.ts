@@ -68,8 +68,8 @@ export const isClosed = (row: RowName, path: string): boolean =>
 export const exceptions = { names, places }
 
 /**
- * The mark of the first field that is filled here. The marks of `fillAll` are much smaller, so that
- * no mark is used twice.
+ * The marks of the fields that `fillByHand` fills are greater than this number. The marks of
+ * `fillAll` are much smaller, so that no mark is used twice.
  */
 const FIRST = 800_000
 
