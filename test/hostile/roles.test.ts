@@ -278,8 +278,7 @@ t.test(
             )
         })
         for (const [name, row] of asked) {
-          // Rows that end records are called only with the person's token, which is used last,
-          // because the calls with the key need the records.
+          // Rows that end records are called last, with the token of the person, not with the key.
           if (missingFor(name, row) !== undefined || (rank(name) > 0 && what === 'key')) continue
           const answer = await ask(name, place, key, bodyOf(name))
           const error =
