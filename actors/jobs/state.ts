@@ -20,7 +20,7 @@ interface Lease extends LeaseGrant {
   heard: boolean
   /**
    * Set if the shard's owner has changed since the last heartbeat. `expires_at` is then an upper
-   * bound.
+   * bound of the actual expiry.
    */
   assumed?: true
 }

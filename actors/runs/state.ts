@@ -126,7 +126,7 @@ export interface Branch extends Place {
   readonly key: string
   /** Index among the branches or items of the step. */
   readonly index: number
-  /** Records of the branch's steps, by step key without the key of the branch. */
+  /** Records of the branch's steps, by step key without the prefix `key`. */
   readonly rows: Readonly<Record<string, RunStep>>
   /** Bytes of the large outputs of the branch's steps (engine/retained.ts). */
   readonly size?: number

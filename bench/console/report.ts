@@ -205,7 +205,7 @@ export function runTable(
   )
 }
 
-/** Returns the table of the soak test: one row per interval, and a row with the growth. */
+/** Returns the table of the soak test: one row per interval, and then the changes and the goal. */
 export function soakTable(rows: readonly SoakRow[], seconds: number): string {
   const figures = ['objects', 'heap', 'nodes', 'listeners'] as const
   const shown = (figure: (typeof figures)[number], value: number): string =>

@@ -2,8 +2,8 @@
  * Computes the work of a page's main thread in each frame from trace events of Chromium. This file
  * needs no browser.
  *
- * Invariant: the whole duration of a part of work is attributed to the frame in which it begins,
- * even if the part ends in a later frame.
+ * Invariant: the whole duration of an event is attributed to the frame in which the event begins,
+ * even if it ends in a later frame.
  */
 
 /** A trace event. Times are in microseconds; `tdur` is the processor time of the thread. */

@@ -12,7 +12,7 @@ import type { Tree } from './trees.ts'
 /**
  * Minimum number of units of the warm-up. During the first few thousand units, V8's optimizing
  * compiler uses more processor time than the garbage collectors. By the end of the warm-up, most of
- * its work is done.
+ * the compiler's work is done.
  */
 const WARM_UNITS = 8000
 

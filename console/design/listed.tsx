@@ -42,7 +42,7 @@ export function Listed<T>({
   readonly empty: ComponentChildren
   /** Number of placeholder bars while the first page is loaded. */
   readonly lines?: number
-  /** Whether a button loads the next page. */
+  /** Whether to show a button that loads the next page. */
   readonly paged?: boolean
   readonly children: (items: readonly T[]) => ComponentChildren
 }) {

@@ -37,7 +37,7 @@ interface Scanned extends Level {
   index: number
   expects: 'name' | 'value'
   name: string
-  /** The column of the level, in YAML. */
+  /** The column at which the members or items begin. Only used for YAML. */
   readonly column: number
 }
 const level = (isArray: boolean, column = 0): Scanned => ({

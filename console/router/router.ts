@@ -141,7 +141,10 @@ export function startRouter(isOurs: (path: string) => boolean): void {
   history.scrollRestoration = 'manual'
   shownAt = entry().at ?? 0
   history.replaceState({ ...entry(), at: shownAt }, '')
-  /** Whether the next `popstate` only returns to the shown page after a refused confirmation. */
+  /**
+   * Whether the next `popstate` results from going back to the shown page, because the person
+   * declined to leave it.
+   */
   let returns = false
   addEventListener('popstate', () => {
     if (returns) {

@@ -55,7 +55,7 @@ export interface Caller {
   /**
    * The parts of the presented credential with which the caller is authenticated again: the key's
    * hash, the project tag and, if they were given, the project handle and the environment. For a
-   * console session, the hash of its cookie and the preferred rights.
+   * console session, they are the hash of its cookie and the preferred rights.
    */
   readonly proof: {
     readonly hash: string

@@ -224,8 +224,8 @@ const recover: Prepare = async (edge, { project, slots }) => {
 }
 
 /**
- * Before a change to a loop is answered, stores in the project which actions the saved loop may
- * call, or that the loop was deleted (R2 of protocol/loops/standing.ts).
+ * Stores in the project which actions the saved loop may call, or that the loop was deleted, before
+ * the request is answered (R2 of protocol/loops/standing.ts).
  */
 async function noted<T>(
   { world }: Edge,

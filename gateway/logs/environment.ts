@@ -88,7 +88,7 @@ function tell(client: Client, { log_name, content, truncated }: WorkerLogs): voi
 
 /** Opens the log that an admitted call to `environment.worker_logs` requests. */
 export type OpenEnvironmentLog = (call: Call) => Promise<OpenedSequence | Refusal>
-/** Creates the function that opens logs. No log is followed at first. */
+/** Creates the function that opens logs. Its clients share one follower for each log. */
 export function openEnvironmentLogs(edge: Edge): OpenEnvironmentLog {
   const pool = openFollowerPool<{ follower: LogFollower; close(): void }>(edge.world)
   return async (call) => {

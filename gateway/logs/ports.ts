@@ -10,8 +10,8 @@ export interface LogPart {
   readonly more: boolean
 }
 /**
- * Stores batches of lines, one sequence for each target: a run, or a turn of a session. The
- * returned promises reject when the store does not answer.
+ * Stores the log lines of each target in numbered batches. A target is a run, or a turn of a
+ * session. The returned promises reject when the store does not answer.
  */
 export interface LogStore {
   /**

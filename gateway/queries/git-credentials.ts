@@ -73,10 +73,11 @@ function hostFields({
 }
 
 /**
- * Returns a credential for the repository in the body of a call. Refused with `forbidden` when the
- * environment does not declare the repository or the host denies it. Refused with `not_found` when
- * the environment is destroyed, and with `service_unavailable` when the host is not configured, its
- * secrets cannot be read, or it does not answer.
+ * Returns a credential for the repository in the body of a call. The call is refused with
+ * `forbidden` when the environment does not declare the repository or the repository host denies
+ * access. It is refused with `not_found` when the environment is destroyed, and with
+ * `service_unavailable` when the repository host is not configured, does not answer, or has secrets
+ * that cannot be read.
  */
 export async function gitCredential(
   { world }: Pick<Edge, 'world'>,

@@ -93,8 +93,8 @@ export async function findAgent(
 export const requireActive = (agent: Agent): Agent | Refusal =>
   agent.status === 'active' ? agent : refuse('agent_inactive', { agent_id: agent.id })
 /**
- * Finds the active agent that a reference identifies. Refused with `not_found` when there is no
- * such agent, and with `agent_inactive` when the agent is not active.
+ * Finds the active agent that a reference identifies. Returns the refusal `not_found` when there is
+ * no such agent, and `agent_inactive` when the agent is not active.
  */
 export async function agentOf(
   asking: CapabilityReader,

@@ -121,7 +121,7 @@ export async function runTests(root, args, loader) {
   let stopped = false
 
   /**
-   * Reports a file as a test that contains the tests of the file.
+   * Reports a file as one test, with the tests of the file as its subtests.
    * @param {string} name
    * @param {readonly string[]} lines
    * @param {string} why how its process failed; empty if the result depends only on its tests

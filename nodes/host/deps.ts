@@ -57,7 +57,7 @@ export interface HostDeps {
   damaged?(partition: number, reason: string): void
   /** The newest envelopes, for the views of this process. */
   readonly recent?: Pick<Recent<Envelope | string>, 'keep'>
-  /** Whether this node's own lease is fresh. Only then may the node answer reads. */
+  /** Whether this node's own lease is fresh. A node answers reads only while it is. */
   fresh(): boolean
 }
 /** Why writes are refused: the error code that clients receive, and a sentence for the operator. */

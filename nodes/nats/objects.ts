@@ -85,8 +85,8 @@ export const hasDigest = ({ digest }: ObjectInfo, hash: Hash): boolean =>
   digest.startsWith(DIGEST + hash.digest('base64url'))
 
 /**
- * Regroups bytes into chunks of `CHUNK_BYTES`. The last chunk may be shorter. Each chunk is the
- * beginning of a pooled buffer. The caller must return the buffer to the pool.
+ * Regroups bytes into chunks of `CHUNK_BYTES`. The last chunk may be shorter. Each chunk is in the
+ * first `length` bytes of a pooled buffer, which the caller must return to the pool.
  */
 async function* regrouped(
   source: AsyncIterable<Uint8Array>,

@@ -12,7 +12,7 @@ interface Signing {
   readonly key: Uint8Array
   /** Identifies the delivery; the same for all attempts. */
   readonly delivery_id: string
-  /** Unix milliseconds of the attempt. */
+  /** The time of the attempt in Unix milliseconds. */
   readonly at: number
   readonly body: string
   readonly secret_ref: string

@@ -1,4 +1,4 @@
-/** Runs the verification of `storage/verify.ts` over NATS, on nodes with the `shards` role. */
+/** Verifies journals (`storage/verify.ts`) over NATS, on nodes with the role `shards`. */
 import type { Host } from '../host/host.ts'
 import type { Clock, Journal } from '../host/ports.ts'
 import { scanJournal } from '../nats/journal/scan.ts'

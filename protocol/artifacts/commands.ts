@@ -133,9 +133,9 @@ export type ArtifactCommands = {
     reply: { readonly state: KeptArtifact['state'] }
   }
   /**
-   * Deletes the artifact, or abandons its upload. An executor sends the command when the project
-   * was deleted. The session of an attachment sends the command when the file was deleted or its
-   * upload was abandoned.
+   * Deletes the artifact, or abandons its upload. An executor sends the command after the project
+   * has been deleted. The session of an attachment sends the command after the file has been
+   * deleted or its upload abandoned.
    */
   'artifact.remove': { input: Readonly<Record<never, never>>; reply: undefined }
   /**

@@ -15,7 +15,10 @@ import type { ArrayName, ResourceTypeName } from './resources.ts'
 
 /** A field of a resource input. */
 export interface FieldFacts {
-  /** Name of the field in the record and in the bodies of its rows; the same name by default. */
+  /**
+   * Name of the field in the record and in the request bodies; by default, its name in the resource
+   * input.
+   */
   readonly as?: string
   /** A value that is equivalent to an absent field. */
   readonly empty?: unknown

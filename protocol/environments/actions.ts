@@ -228,7 +228,7 @@ export const environmentActions = {
   },
 } as const satisfies Readonly<Record<string, EnvironmentAction>>
 
-/** The name of an action of environments. */
+/** The name of an environment action. */
 export type EnvironmentActionName = keyof typeof environmentActions
 /** Whether an action is performed only by the workers of environments. */
 export const isEnvironmentAction = (name: string): name is EnvironmentActionName =>

@@ -1,7 +1,7 @@
 /**
- * The worker socket, and the events of workers: frames in both directions, errors, close codes,
- * size limits and the registration. Frames are JSON text, with one object per message. The timing
- * is in `timing.ts`, and the messages between nodes of the service are in `messages.ts`.
+ * The worker socket: frames in both directions, errors, close codes, size limits and the
+ * registration. Also the events of workers. Frames are JSON text, with one object per message. The
+ * timing is in `timing.ts`, and the messages between nodes of the service are in `messages.ts`.
  */
 import { type Static, Type } from 'typebox'
 import { JsonObject, Timestamp } from '../common.ts'

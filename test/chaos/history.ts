@@ -18,7 +18,7 @@ export interface Start {
   /** For a run that does not end on its own: whether its cancellation was acknowledged. */
   cancelled?: boolean
 }
-/** A start that was repeated under its key after its acknowledgement. */
+/** The repetition of a start under the same key, after the start was acknowledged. */
 export interface Repeat {
   readonly key: string
   readonly at: number

@@ -32,7 +32,10 @@ const timeout = (at: string): RunFault => ({
   error: `The step ${at} did not end in time`,
 })
 
-/** Performs the work that is due at `cause.at`. The time limit of the whole run comes first. */
+/**
+ * Performs the work that is due at `cause.at`. The time limit of the whole run is checked before
+ * those of its steps.
+ */
 export function wake(
   state: RunState | null,
   _: unknown,

@@ -89,7 +89,7 @@ export class WorkspaceFiles {
         offset,
       })) as { readonly content?: string; readonly next_offset?: number }
       parts.push(Uint8Array.from(atob(content ?? ''), (character) => character.charCodeAt(0)))
-      // Reading stops if the offset does not increase, because the loop would never end.
+      // Reading stops if the offset does not increase; otherwise the loop would never end.
       offset = next_offset !== undefined && next_offset > offset ? next_offset : undefined
     }
     return new Blob(parts)

@@ -73,7 +73,7 @@ function Item({
           if (event.ctrlKey || event.metaKey || event.shiftKey) return
           event.preventDefault()
           setQuery({ id })
-          // `detail` is 0 if Enter was pressed. This also moves the focus to the answer, whereas a
+          // `detail` is 0 if Enter was pressed. Enter also moves the focus to the answer, whereas a
           // mouse click only selects the question.
           if (event.detail === 0) focusAnswer()
         }}

@@ -25,7 +25,7 @@ export const isLong = (value: unknown, type: ColumnType): boolean =>
   (typeof value === 'object' && value !== null) ||
   (typeof value === 'string' && (value.length > MAX_SHOWN || value.includes('\n')))
 
-/** A value that a person has typed, or the fault of the text. */
+/** The value that a person has typed, or the reason why the text is invalid. */
 export type Typed = { readonly value: unknown } | { readonly fault: string }
 /**
  * Parses what a person typed as a value of the column's type. An empty text is null, or a fault if

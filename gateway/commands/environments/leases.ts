@@ -17,7 +17,7 @@ import type { Prepare } from '../../prepare.ts'
 
 const purpose = (project: string): string => `environment lease\n${project}`
 
-/** Returns the record as part of a response, without the members that require `include`. */
+/** Returns the record as responses contain it, without the members that require `include`. */
 export const published = (environment: Environment): Environment =>
   withAdditions(environmentAdditions.additions, undefined, environment) as Environment
 const granted = (

@@ -104,8 +104,8 @@ export const callsOf = ({ content, turn_id }: TranscriptMessage, at: number): Js
 
 /**
  * Creates the format of the older stream.
- * @param idle milliseconds for which the stream of a session without active turns stays open before
- * the client has received the end of a turn.
+ * @param idle milliseconds for which the stream of a session without active turns stays open if the
+ * client has not received the end of a turn yet. Otherwise, the stream ends immediately.
  */
 export function numberedDialect(session_id: string, idle: number): Dialect {
   const event = (type: string, data: JsonObject, id?: number): string =>

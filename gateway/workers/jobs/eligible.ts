@@ -57,8 +57,8 @@ export function prepareFilters(filters: Filters): PreparedFilters {
 const MAX_CACHED = 1000
 
 /**
- * Creates a `prepareFilters` with a cache: equal filters share one object, until the cache is full
- * and is cleared.
+ * Creates a variant of `prepareFilters` with a cache: equal filters share one object. The cache is
+ * cleared when it is full.
  */
 export function createFilterCache(): (filters: Filters) => PreparedFilters {
   const known = new Map<string, PreparedFilters>()

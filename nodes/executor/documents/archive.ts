@@ -16,8 +16,8 @@ const CHUNK_BYTES = 16_384
 export type Parts = ReadonlyMap<string, Uint8Array>
 
 /**
- * Decompresses the members with matching names. If a name occurs twice, the first member counts,
- * because a later member may belong to an embedded file.
+ * Decompresses the members with matching names. If a name occurs twice, the first member is used,
+ * because a later one may be a member of an embedded archive.
  * @throws {DocumentFault} when the archive is damaged, encrypted or too large.
  */
 export function readParts(bytes: Uint8Array, wanted: RegExp): Parts {

@@ -6,7 +6,7 @@ import { isRefusal } from '../../../protocol/errors.ts'
 import type { Runs } from './errands.ts'
 import { expel, principalsNow } from './expel.ts'
 
-/** Removes a principal from its channels, unless it is active. A repeat finds nothing to do. */
+/** Removes a principal from its channels, unless it is active. A repetition changes nothing. */
 export const leaveChannels: Runs<'leave'> = async (asking, project, { principal_id }) => {
   const known = await principalsNow(asking, project)
   if (isRefusal(known)) return known

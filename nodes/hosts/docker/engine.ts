@@ -30,7 +30,8 @@ export interface EngineAnswer {
 export interface Engine {
   /**
    * Sends a request.
-   * @throws ProviderFault when the engine does not respond, or its status is not accepted.
+   * @throws ProviderFault when the engine does not respond, or responds with a status that is not
+   *   accepted.
    */
   call(
     method: 'GET' | 'POST' | 'DELETE',
@@ -39,8 +40,9 @@ export interface Engine {
   ): Promise<EngineAnswer>
   /**
    * Passes the bytes of a successful response to `onData` as they arrive, until the response ends
-   * or `onData` returns false. Resolves with the status, which may be one of `accepts`.
-   * @throws ProviderFault when the engine does not respond, or its status is not accepted.
+   * or `onData` returns false. Resolves with the status: a success status, or one of `accepts`.
+   * @throws ProviderFault when the engine does not respond, or responds with a status that is not
+   *   accepted.
    */
   stream(
     method: 'GET' | 'POST',

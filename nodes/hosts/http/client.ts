@@ -23,7 +23,7 @@ interface Call<S extends TSchema> {
   /** Idempotency key. The service performs requests with the same key once. */
   readonly key?: string
   readonly signal?: AbortSignal
-  /** Set if a 404 response is valid, which means that the environment does not exist. */
+  /** Set if the call accepts a 404 response. It means that the environment does not exist. */
   readonly missing?: true
   /** Secrets in the body, which faults must not contain. */
   readonly secrets?: readonly string[]

@@ -48,7 +48,7 @@ export interface Folders {
   list(): Promise<readonly Control[]>
   /** Removes an environment. @throws ProviderFault when files cannot be removed. */
   remove(environment_id: string): Promise<void>
-  /** Removes the folders that interrupted preparations and removals left behind. */
+  /** Removes the folders left behind by interrupted preparations and removals. */
   removeRemains(): Promise<void>
   /** Lets another process use the folder. */
   release(): Promise<void>

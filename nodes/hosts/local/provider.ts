@@ -185,8 +185,8 @@ export async function createLocalProvider(
   /**
    * With `user` isolation, gives every user the execute permission on the parent folders, so that
    * the users of environments can enter their own folders but not list other folders. Workers need
-   * this permission, because they use the paths of the host. Called before each use, because each
-   * start of the node removes the permission.
+   * this permission, because they use the paths of the host. Called whenever a workspace is
+   * prepared or a worker is started, because each start of the node removes the permission.
    */
   async function letUsersEnter(): Promise<void> {
     if (isolation.kind !== 'user') return

@@ -44,8 +44,8 @@ const show = (artifact_id: unknown, type = 'image'): Open => ({
   source: { type: 'artifact', artifact_id },
 })
 /**
- * Returns the names of the objects that the last command erased, and of the objects that artifacts
- * erased since the last call.
+ * Returns the names of the objects that the last command erased, and of those that actors of
+ * artifacts erased since the previous call of this function.
  */
 const erased = (s: Story): readonly string[] =>
   [...(s.last?.effects ?? []), ...s.artifactEffects.splice(0)].flatMap((effect) =>

@@ -70,7 +70,7 @@ export const patient =
     return body as Record<string, never>
   }
 
-/** Opens a client with up to 32 separate connections. */
+/** Opens a client with its own pool of up to 32 connections. */
 export function openClient(url: string): { ask(asked: Asked): Promise<Answered>; close(): void } {
   const agent = new Agent({ keepAlive: true, maxSockets: 32 })
   const { hostname, port } = new URL(url)

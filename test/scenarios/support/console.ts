@@ -46,7 +46,7 @@ export async function signedIn(
     readonly width?: number
     readonly height?: number
     readonly dark?: boolean
-    /** Whether to bypass the content security policy, which forbids axe. */
+    /** Whether to bypass the content security policy, which blocks the script of axe. */
     readonly bypassCSP?: boolean
   } = {},
 ): Promise<ConsoleBrowser> {

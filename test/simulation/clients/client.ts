@@ -200,7 +200,7 @@ export class Clients {
     })
   }
 
-  /** Repeats a command until its answer is not a refusal. */
+  /** Sends a command repeatedly until it receives an answer that is not a refusal. */
   insist(what: Omit<Command, 'command_id' | 'origin' | 'fingerprint'>): void {
     const command: Command = {
       ...what,
@@ -254,8 +254,8 @@ export class Clients {
     return reply
   }
   /**
-   * Calls a gateway that is up. Returns undefined if no gateway is up, or if the machine dies or
-   * does not answer.
+   * Calls a gateway that is up. Returns undefined if no gateway is up, or if the gateway's machine
+   * dies or does not answer.
    */
   #through<T>(
     ask: (world: {

@@ -22,7 +22,7 @@ export type KeptJob = Job & { readonly workers_only?: true; readonly gated?: tru
 
 /**
  * The inputs for computing the reasons: the time of the query in Unix milliseconds, the connected
- * workers, and the actions that the service calls itself.
+ * workers, and the actions that the service itself calls.
  */
 export interface Watch {
   readonly now: number

@@ -114,8 +114,8 @@ export const addOrder = (store: Store, table: number, fields: readonly SortField
 export const dropOrder = (store: Store, n: number): void =>
   change(store, `UPDATE table_orders SET state = ${DROPPED} WHERE n = ?`, n)
 /**
- * Drops the orders of a table that were added for queries. Their keys are outdated if a new schema
- * shows other values.
+ * Drops the orders of a table that were added for queries. Called when a new schema changes which
+ * stored values are visible, because the keys are then outdated.
  */
 export const dropAddedOrders = (store: Store, table: number): void =>
   change(store, `UPDATE table_orders SET state = ${DROPPED} WHERE tbl = ? AND fixed = 0`, table)

@@ -1,4 +1,4 @@
-/** The files of messages: image previews, and download links. */
+/** The files of messages: image previews and download links. */
 import { describeFile } from '../../../../client/chat/files/describe.ts'
 import type { ArtifactReference } from '../../../../protocol/artifacts/reference.ts'
 import type { Block } from '../../../../protocol/sessions/turns/blocks.ts'

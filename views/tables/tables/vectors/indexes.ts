@@ -88,7 +88,7 @@ export function useIndex(store: Store, table: number, model: string, now: number
   )
   return { tbl: table, model, dimensions: null, reached: '', used_at: now, fault: null }
 }
-/** Whether a search that begins at a change may be answered (X3). */
+/** Whether a search that must reflect all changes up to `through` may be answered (X3). */
 export const isReady = (store: Store, { tbl, reached }: VectorIndex, through: number): boolean =>
   reached === null &&
   store.one('SELECT 1 FROM vector_queue WHERE tbl = ? AND since <= ? LIMIT 1', tbl, through) ===

@@ -104,7 +104,10 @@ function* hybridPage(search: Search, input: Input & Paging): InParts<Page<TableR
     return [Buffer.from([...shown, ...more].join(''), 'hex').toString('base64')]
   })
 }
-/** Number of bytes of a hash in a position. A cursor must be able to contain 99 hashes. */
+/**
+ * Number of bytes of a hash in a position. Hashes are short, because the position after the last
+ * page but one contains up to `window` - 1 of them.
+ */
 const HASH_BYTES = 4
 const shortHash = (id: string): string =>
   createHash('sha256')

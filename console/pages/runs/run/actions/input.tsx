@@ -1,4 +1,4 @@
-/** The editor of an object: a form if its members are declared, or else JSON. */
+/** The editor of an object: a form if its members are declared, otherwise a field for JSON. */
 
 import { useState } from 'preact/hooks'
 import { getOwn } from '../../../../../protocol/lookup.ts'

@@ -1,4 +1,7 @@
-/** Texts that say why a run waits. Sentences have no full stop, because a time may follow. */
+/**
+ * UI strings that say why a run waits. The reason itself has no full stop, because a time may be
+ * appended to it. Details end with a full stop.
+ */
 import { formatList } from '../../../../text/format.ts'
 import { messages, plural } from '../../../../text/messages.ts'
 
