@@ -72,8 +72,8 @@ const recordOf = (store: Store, row: PackedJob): KeptJob =>
 function save(store: Store, row: JobRow, id: string): void {
   const { record, holder, project } = row
   const { status } = record
-  // The column `line` is set only while the job waits, so that the index of waiting jobs contains no
-  // other jobs. `queues.ts` defines lines.
+  // The column `line` is set only while the job waits, so that the index of waiting jobs contains
+  // no other jobs. `queues.ts` defines lines.
   const line = status === 'queued' ? lineOf(record) : null
   const fixed = row.fixed ?? {
     run: record.run_id ?? null,

@@ -105,8 +105,8 @@ function* hybridPage(search: Search, input: Input & Paging): InParts<Page<TableR
   })
 }
 /**
- * Number of bytes of a hash in a position. Hashes are short, because the position after the last
- * page but one contains up to `window` - 1 of them.
+ * Number of bytes of a hash in a position. Hashes are short, because a position contains those of
+ * all rows of the pages before it, up to `window` - 1.
  */
 const HASH_BYTES = 4
 const shortHash = (id: string): string =>
