@@ -35,10 +35,7 @@ export interface ViewJournal {
    * Returns the last sequence without a request; undefined unless this process is the only writer.
    */
   end?(): number | undefined
-  /**
-   * Decodes bytes or JSON text into an envelope with its large values. If absent, the bytes are
-   * plain JSON.
-   */
+  /** Decodes bytes or JSON into an envelope with its large values. If absent, bytes are JSON. */
   decode?(data: Uint8Array | string): Promise<Envelope>
 }
 export interface FollowerOptions {
