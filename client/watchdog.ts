@@ -34,7 +34,7 @@ export function linkedAbort(...sources: readonly (AbortSignal | undefined)[]): L
   }
 }
 
-/** A timeout of one request that restarts whenever data arrives. */
+/** A timeout for one request. It restarts whenever data arrives. */
 export interface Watchdog {
   /** The signal for the request. */
   readonly signal: AbortSignal

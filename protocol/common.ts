@@ -136,8 +136,7 @@ export const orAbsent = <T extends TSchema>(schema: T) =>
   Type.Unsafe<Static<T>>({ anyOf: [schema, Type.Null()], default: null })
 
 /**
- * Returns the idempotency key of a body without surrounding white space; undefined for an absent or
- * blank key.
+ * Returns the idempotency key of a body, trimmed. Returns undefined if the key is absent or blank.
  */
 export const bodyKey = ({
   idempotency_key,

@@ -38,7 +38,7 @@ type Rows = Pick<
   | 'environment.release'
 >
 interface Extra {
-  /** `as_of`: the record's `updated_at` when the gateway took the name. */
+  /** `as_of`: `updated_at` of the record when the gateway reserved the new name. */
   readonly 'environment.update': { readonly as_of?: string }
   readonly 'environment.acquire': AddedLeaseInput
   readonly 'environment.release': AddedLeaseInput

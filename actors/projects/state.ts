@@ -162,7 +162,7 @@ interface OfId {
   readonly id: string
 }
 /**
- * Returns, for each conditional command, a function that returns the record that the command
+ * Returns, by name of the conditional command, the functions that read the record that the command
  * changes, in the form in which clients read it.
  */
 export const recordsOf = ({ brand }: ProjectOptions) => ({

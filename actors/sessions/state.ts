@@ -66,7 +66,7 @@ export interface SessionState extends Window {
   readonly visibility_requested?: true
   /** Id of the first session with the same key. */
   readonly root: string
-  /** Number of sessions of the key before this session. */
+  /** Number of earlier sessions with the same key. */
   readonly generation: number
   /**
    * In the first session of a key: the generation of the key's newest session, as that session

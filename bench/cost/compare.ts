@@ -5,8 +5,8 @@
 import { type Figures, median } from '../support/measure.ts'
 
 /**
- * Minimum number of rounds for a verdict. If two trees are equal, one of them is cheaper in both of
- * two rounds with a probability of 1/2, and in all of five rounds with a probability of 1/16.
+ * Minimum number of rounds for a verdict. If two trees are equal, the probability that the same
+ * tree is cheaper in every round by chance is 1/2 with two rounds, and 1/16 with five.
  */
 export const MIN_ROUNDS = 5
 

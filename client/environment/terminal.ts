@@ -18,7 +18,7 @@ export interface Terminal {
   /** Sends input as if it were typed. Ctrl-C is byte 3. */
   write(data: Uint8Array | string): void
   resize(columns: number, rows: number): void
-  /** Stops reading output until `resume` is called, which applies backpressure to the program. */
+  /** Applies backpressure to the program: its output is not read until `resume` is called. */
   pause(): void
   resume(): void
   /**
@@ -90,9 +90,9 @@ export async function openTerminal({
   let isRunning = true
   let isQuiet = false
   /**
-   * Detects the end of the program. Output is then read without pauses until no more arrives,
-   * because node-pty drops output that remains 200 ms after the end. This output is at most what
-   * the kernel has buffered.
+   * Detects the end of the program. The remaining output is then read without pauses, because
+   * node-pty drops output that is still unread 200 ms after the end. Pauses are not needed, because
+   * the remaining output is at most what the kernel has buffered.
    */
   const watch = setInterval(() => {
     if (isRunning) {

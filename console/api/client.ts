@@ -130,7 +130,7 @@ export interface HttpRequestOf {
 }
 
 /**
- * Returns the HTTP form of a call.
+ * Returns the HTTP request for a call.
  * @throws Error if a path parameter is missing.
  */
 export function requestOf(name: string, input: Readonly<Record<string, unknown>>): HttpRequestOf {

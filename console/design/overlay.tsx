@@ -133,7 +133,10 @@ export interface MenuItem {
   readonly onSelect?: () => unknown
 }
 
-/** Distance in pixels between the menu and its button, and to the edges of the window. */
+/**
+ * Gap in pixels between the menu and its button, and minimum distance of the menu from the edges of
+ * the window.
+ */
 const GAP_PX = 4
 /** A button that opens a list of actions. Arrow keys move within the list, Escape closes it. */
 export function Menu({

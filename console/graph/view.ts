@@ -33,10 +33,10 @@ export function wholeView(graph: Size, frame: Size): View {
 }
 
 /**
- * Returns the view with which a graph opens: the whole graph if its texts can be read at that
- * scale. Otherwise, the graph has its natural size, or is scaled down to the width of the frame but
- * not below `READABLE`, and one node is visible.
- * @param node id of a node; by default, the top left corner of the graph is visible.
+ * Returns the initial view of a graph. If the texts are readable when the whole graph fits the
+ * frame, the whole graph is visible. Otherwise, the graph has its natural size, or is scaled down
+ * to the width of the frame but not below `READABLE`, and the view is centered on `node`.
+ * @param node id of a node; by default, the view is at the top left corner of the graph.
  */
 export function openingView(
   graph: Pick<PlacedGraph, 'boxes' | 'width' | 'height'>,

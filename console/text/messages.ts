@@ -50,7 +50,7 @@ const isolated = (text: Text): Text =>
   typeof text === 'string' ? text : (...values) => text(...(values.map(isolatedValue) as never[]))
 
 /**
- * Declares the English texts of a part.
+ * Declares the English texts of one part of the console.
  * @param part a unique name, such as `runs`.
  * @returns the texts in the language of the page.
  */

@@ -35,8 +35,9 @@ const TAG_LENGTH = 8
  */
 export const tagOf = (project: string): string => project.slice(-TAG_LENGTH)
 /**
- * Returns the project tag in a key's text. An organization key has no tag. If its last characters
- * equal the tag of a project by chance, the search in that project finds no key.
+ * Returns the last characters of a key's text. In a project key, they are the project tag. In an
+ * organization key, they are random. If they happen to equal the tag of a project, the search in
+ * that project finds no key, so the match is harmless.
  */
 export const tagIn = (text: string): string => text.slice(-TAG_LENGTH)
 

@@ -1,7 +1,7 @@
 /**
- * Preparations and queries of the rows for agent memory. They check that the agent exists, add the
- * saved content to the reply, and answer the feed of changes. All other reads are answered by
- * views.
+ * Preparations and queries of the rows for agent memory. The preparations check that the agent
+ * exists, and add the saved content to the reply. The query serves the feed of changes. Views
+ * answer all other reads directly.
  */
 import type { Api } from '../../protocol/api.ts'
 import type { Reply } from '../../protocol/contract.ts'

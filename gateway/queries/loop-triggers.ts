@@ -1,6 +1,6 @@
 /**
- * Answers the queries for the triggers of a loop, with the faults of their conditions, and for the
- * next times of a schedule. The triggers are read from the loop's actor, and the faults from the
+ * Answers two queries: the triggers of a loop, with the faults of their conditions, and the next
+ * times of a schedule. The triggers are read from the loop's actor, and the faults from the
  * project's `events` actor. The times are computed from the request alone.
  */
 import { parseTimestamp, timestamp } from '../../protocol/common.ts'

@@ -22,7 +22,7 @@ const USER_INFO = /(?<=:\/\/)[^\s/@:]{0,256}:[^\s/@]{1,1024}@/g
  * @param key_prefix prefix of API keys without the underscore. It consists of letters and digits.
  */
 export function redactionOf(key_prefix: string): (text: string) => string {
-  // API keys, personal tokens, and the credentials of workers of environments.
+  // API keys, personal tokens, and the credentials of environment workers.
   const own = `${key_prefix}(?:c|env)?_[A-Za-z0-9_-]{16,}`
   const tokens = new RegExp(`(?<![A-Za-z0-9_-])(?:${[own, ...HOST_TOKENS].join('|')})`, 'g')
   return (text) => text.replace(tokens, REDACTED).replace(USER_INFO, `${REDACTED}@`)

@@ -39,8 +39,8 @@ interface Followed {
 const followed: Readonly<Record<string, Followed>> = {
   'run.events': {
     cursor: 'after_sequence',
-    // The clients of other rows with this operation do not support previews, so only the row
-    // `run.events` includes model output.
+    // Only the row `run.events` includes previews of model output, because the clients of the other
+    // rows with this operation do not support them.
     source: (edge, call) =>
       isId(call.slots['id'] ?? '', 'run')
         ? timelineSource(

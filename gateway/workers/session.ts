@@ -182,8 +182,8 @@ export class Session {
     return (this.#held ??= new Map())
   }
   /**
-   * The ids of held jobs that the worker has reported. They no longer occupy a slot, although their
-   * reports are not decided yet.
+   * The ids of leased jobs that the worker has reported. These jobs no longer occupy a slot,
+   * although the decisions on their reports are pending.
    */
   get reported(): Set<string> {
     return (this.#reported ??= new Set())

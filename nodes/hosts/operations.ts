@@ -70,7 +70,10 @@ interface Running {
   readonly done: Promise<void>
 }
 export interface Operations {
-  /** Starts the requested operation, immediately or later. */
+  /**
+   * Starts the requested operation as soon as the host has capacity and no other operation of the
+   * environment is running. Ignores the request if too many wait; the environment repeats it.
+   */
   request(provider: Provider, request: HostRequest): void
   /** Whether an operation of the environment is running. */
   isRunning(provider: Provider, environment_id: string): boolean

@@ -76,7 +76,7 @@ export interface Provider {
   provision(task: HostTask, signal: AbortSignal): Promise<void>
   /** Starts the worker. Resolves when its process is running. @throws ProviderFault on failure. */
   startWorker(task: HostTask, launch: WorkerLaunch, signal: AbortSignal): Promise<void>
-  /** Removes the environment, whether or not it exists. @throws ProviderFault on failure. */
+  /** Removes the environment. Succeeds if it does not exist. @throws ProviderFault on failure. */
   destroy(environment_id: string): Promise<void>
   /** Returns the end of a log, or undefined if the environment is not at this place. */
   logs(

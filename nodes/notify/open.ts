@@ -1,4 +1,4 @@
-/** Opens the configured channels that notify people outside the service. */
+/** Opens the configured ways of notification: e-mail and webhook. */
 import type { World } from '../../gateway/ports.ts'
 import type { Config } from '../config.ts'
 import type { HostDeps } from '../host/deps.ts'

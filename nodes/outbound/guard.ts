@@ -82,7 +82,7 @@ export function createGuard(allowed: readonly string[], resolve: Resolve = resol
     networks.some(
       ([network, bits]) => network.kind() === address.kind() && address.match(network, bits),
     )
-  // Only 2000::/3 of IPv6 is assigned for general use (RFC 4291 and the IANA registry). Other
+  // Of IPv6, only 2000::/3 is assigned for global unicast (RFC 4291 and the IANA registry). Other
   // ranges have special purposes or embed other addresses.
   const isPublic = (address: Address): boolean =>
     address.range() === 'unicast' && (address.kind() === 'ipv4' || address.match(global))

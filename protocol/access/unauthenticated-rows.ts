@@ -16,12 +16,12 @@ export interface Unauthenticated extends Pick<Row, 'verb' | 'route'> {
   readonly shape: Omit<Shape, 'permission'>
   /**
    * Returns the schema of the form body. Absent if the body is not a form.
-   * @param brand header brand.
+   * @param brand brand of the installation, which prefixes names of fields.
    */
   readonly form?: (brand: string) => TSchema
   /**
    * Returns the schemas of the request headers that the operation reads, by name.
-   * @param brand header brand.
+   * @param brand brand of the installation, which is part of the names of headers.
    */
   readonly headers?: (brand: string) => Readonly<Record<string, TSchema>>
 }

@@ -206,8 +206,8 @@ export interface Firing {
 }
 
 /**
- * The input of `loop.stop`: the loop pauses, because its triggers would start more runs for events
- * of runs than the limits allow.
+ * The input of `loop.stop`. The loop pauses, because events that runs caused would start more runs
+ * than the limits of triggers allow.
  */
 export interface Overrun {
   readonly trigger_ids: readonly string[]

@@ -224,8 +224,8 @@ export type TurnExtra = Pick<
   'error_scope' | 'effective_timeout_seconds' | 'asked_by' | 'credit_cost_milli'
 >
 /**
- * Returns the record of a turn: the turn from a frame without `phase` and `wait`, and the fields
- * that the transcript does not contain.
+ * Returns the record of a turn: the turn of a frame, without its `phase` and `wait`, plus the
+ * fields that the transcript does not contain.
  */
 export const agentTurn = (
   { phase: _, wait: __, ...turn }: TurnUpsert,

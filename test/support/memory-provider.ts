@@ -1,5 +1,5 @@
 /**
- * A provider in memory for tests. A `MemoryPlace` contains the environments, like a disk or a
+ * An in-memory provider for tests. A `MemoryPlace` contains the environments, like a disk or a
  * container engine, and survives the processes of hosts. Each host of the place has its own
  * provider.
  */
@@ -32,7 +32,7 @@ export class MemoryPlace {
   readonly name: string
   readonly environments = new Map<string, MemoryEnvironment>()
   /**
-   * The provisions, starts and destructions by all providers in order, such as `provision env_…`.
+   * The provision, start and destroy calls of all providers, in order, such as `provision env_…`.
    */
   readonly calls: string[] = []
   readonly launches: WorkerLaunch[] = []

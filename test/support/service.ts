@@ -218,8 +218,8 @@ export async function service(
   const server = servers[0] as Server
   const nodes: RunningNode[] = []
   // By default, view threads are off, because each of them would load the TypeScript sources again.
-  // Tests that start programs use view threads. By default, no node is a host either, because a
-  // host would first start a process to test its sandbox.
+  // The tests that start the program as a separate process use them. By default, no node is a host,
+  // because a host would first start a process to test its sandbox.
   const add = async (more: Record<string, string> = {}): Promise<RunningNode> => {
     const read = readConfig(
       {

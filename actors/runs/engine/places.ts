@@ -37,8 +37,8 @@ export function bodyOf(
 }
 
 /**
- * Returns the first place whose wait satisfies a condition, or undefined if no wait satisfies it.
- * The run itself comes first, then the branches in the order in which they began.
+ * Returns the run itself, or its first branch, whose wait satisfies a condition; undefined if no
+ * wait satisfies it. The run is checked first, then the branches in the order in which they began.
  */
 export function waitingAt(
   state: RunState,

@@ -18,6 +18,6 @@ export const actionPermissionsOf = (lines: string): readonly string[] => [
   ),
 ]
 
-/** Returns whether a role with these permissions allows a permission of the catalog. */
+/** Returns whether a role with these permissions grants a permission of the catalog. */
 export const allowsPermission = (held: readonly string[], wanted: string): boolean =>
   held.some((one) => one === wanted || (one.endsWith('*') && wanted.startsWith(one.slice(0, -1))))

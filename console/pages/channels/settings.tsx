@@ -1,4 +1,4 @@
-/** The settings of a channel, and archiving and deleting it. */
+/** The settings of a channel, and the actions that archive and delete the channel. */
 import { useState } from 'preact/hooks'
 import type { Channel } from '../../../protocol/channels/schema.ts'
 import { call } from '../../api/client.ts'

@@ -124,7 +124,7 @@ function turnsOf(
   return [...more, ...turns].map(({ record }) => transcriptTurn(record))
 }
 
-/** Answers with the streaming content of a turn, as events of the older stream. */
+/** Answers with the streaming content of a turn, as events of `session.stream` in format v1. */
 export async function liveTurn(edge: Edge, call: Call): Promise<LiveTurn | Refusal> {
   const { world } = edge
   const project = scopeId(edge, call)

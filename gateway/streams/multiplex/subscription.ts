@@ -270,7 +270,7 @@ export class OpenSubscription {
     })
   }
   #look = (): void => {}
-  /** Checks the access again. */
+  /** Checks again whether the caller has access. */
   look(): void {
     this.#look()
   }

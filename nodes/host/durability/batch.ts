@@ -66,8 +66,8 @@ export class Batch {
   events = 0
   bytes = 0
   /**
-   * Whether a command has changed actor instances and then caused an exception. The instances no
-   * longer agree with the journal.
+   * Whether a command has changed actor instances and then caused an exception. If so, the
+   * instances no longer agree with the journal.
    */
   torn = false
   /** The number of decisions whose events were applied, or began to be applied. */

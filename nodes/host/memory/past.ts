@@ -18,7 +18,7 @@ import { decode } from './codec.ts'
 /** Maximum number of decoded envelopes in memory. */
 const MAX_ENVELOPES = 8
 
-/** Thrown when a needed entry was deleted on purpose together with the beginning of the journal. */
+/** Thrown when a required entry is missing, because the beginning of the journal was deleted. */
 class Deleted extends Error {}
 
 export class ActorHistory {

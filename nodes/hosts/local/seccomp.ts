@@ -133,7 +133,7 @@ const tables: Readonly<Partial<Record<string, Table>>> = {
   },
 }
 
-/** The flags `CLONE_NEW…`: namespaces of mounts, cgroups, UTS, IPC, users, processes, network. */
+/** The flags `CLONE_NEW…`: mount, cgroup, UTS, IPC, user, PID and network namespaces. */
 const NEW_NAMESPACES = 0x7e020000
 /** The requests `TIOCSTI` and `TIOCLINUX`, which insert input into a terminal. */
 const TERMINAL_INPUT = [0x5412, 0x541c] as const

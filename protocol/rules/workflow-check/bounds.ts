@@ -6,7 +6,7 @@ import { below } from './path.ts'
 
 /** The maximum duration in milliseconds: ten years of 366 days. */
 const MAX_DURATION_MS = 10 * 366 * 86_400_000
-/** Maximum nesting of a document in levels. */
+/** Maximum nesting depth of a document, in levels. */
 const MAX_DEPTH = 48
 /** Maximum number of values in a document. */
 const MAX_VALUES = 20_000

@@ -1,7 +1,7 @@
 /**
- * Random listeners and events, compared with a model that tests every event against every listener.
- * Invariant: the actor finds the same matches whether its index grew with the commands or was
- * rebuilt from events or from a snapshot.
+ * Compares the actor, with random listeners and events, with a model that tests every event against
+ * every listener. Invariant: the actor finds the same matches whether its index was updated by each
+ * command, or rebuilt from events or from a snapshot.
  */
 import * as fc from 'fast-check'
 import t from 'tap'

@@ -19,7 +19,7 @@ interface Call {
   readonly digest: string | undefined
   readonly end: (outcome: CalloutOutcome) => void
 }
-/** Creates nodes that share one store. The test ends their calls. */
+/** Creates a factory of nodes that share one store. Calls stay pending until the test ends them. */
 function stage() {
   const clock = new ManualClock()
   const registry = new MemoryRegistry()

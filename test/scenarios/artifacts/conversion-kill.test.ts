@@ -84,7 +84,7 @@ t.test('a conversion survives the executors that are killed during it', async (t
   let executor = await it.node('executor-1', 'executor')
 
   const bytesRead = next(({ method, text }) => method === 'GET' && !text)
-  // With thousands of paragraphs, the conversion takes much longer than the kill.
+  // With thousands of paragraphs, the conversion is still running when the executor is killed.
   const bytes = docx(paragraph('Hello').repeat(5_000))
   const upload = () =>
     client.put('a.docx', bytes, {

@@ -1,6 +1,6 @@
 /**
- * Secrets in blueprints: addresses with tokens and signing secrets of triggers. They are stored and
- * used, but no answer, plan, export or entry of the audit log contains them.
+ * Secrets in blueprints: tokens in addresses, and the signing secrets of triggers. They are stored
+ * and used, but no answer, plan, export or entry of the audit log contains them.
  */
 import { createHmac } from 'node:crypto'
 import t from 'tap'

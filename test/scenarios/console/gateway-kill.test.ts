@@ -137,7 +137,7 @@ async function tryOut(browser: Browser): Promise<void> {
       },
     })
     for (const word of ['Late one', 'Late two']) await send(word)
-    // A page whose module has not been loaded yet is opened while no service answers.
+    // A page whose module has not been loaded yet is opened while no gateway is running.
     await home.getByRole('link', { name: 'Tables', exact: true }).click()
     front = await it.node('front', 'gateway', ports[0])
     for (const tab of tabs) await lost(tab).waitFor({ state: 'detached' })

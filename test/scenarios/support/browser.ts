@@ -18,9 +18,9 @@ export async function inBrowser(
   await tryOut(await chromium.launch({ executablePath, args }))
 }
 /**
- * Pages share processes, which saves a fifth of the processor time. Without the zygote process, all
- * processes of the browser are its own children, so `npm test -- --cpu` also counts those that end
- * before the browser.
+ * Arguments of the browser. Pages share processes, which saves a fifth of the processor time.
+ * Without the zygote process, every process is a child of the browser. The browser's processor time
+ * then includes that of the children that have ended, and `npm test -- --cpu` counts it.
  */
 const args = [
   ...CHROMIUM_ARGS,

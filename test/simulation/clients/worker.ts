@@ -142,7 +142,8 @@ export class Worker {
     return this.#machine === machine && this.#generation === generation
   }
   /**
-   * The connection that the registry should show at rest; undefined if the worker is not connected.
+   * The connection that the registry should show once the simulation is at rest; undefined if the
+   * worker is not connected.
    */
   get connection(): { readonly session: string; readonly generation: number } | undefined {
     return this.alive && this.#machine && this.#session !== undefined

@@ -1,4 +1,4 @@
-/** Deliberate faults of sessions, which the checks of the simulation must detect. */
+/** Deliberate faults in the actor of sessions, which the checks of the simulation must detect. */
 import type { SessionState } from '../../../actors/sessions/state.ts'
 import { jobOf } from '../../../actors/sessions/turns/jobs.ts'
 import type { Plant } from '../simulation.ts'

@@ -110,8 +110,8 @@ export interface InteractionFilters extends Paging {
   readonly inbox?: boolean
   readonly caller?: readonly string[]
   /**
-   * The viewer, and the names that targets use for it: its id, and `role:<name>` for each of its
-   * roles. Absent: the service itself.
+   * The viewer, and the names under which interactions list it as a target: its id, and
+   * `role:<name>` for each of its roles. Absent: the service itself.
    */
   readonly viewer?: Viewer & { readonly names: readonly string[] }
 }

@@ -13,7 +13,7 @@ import type { ConnectedWorker } from '../workers/workers.ts'
 
 /** The queue of jobs for which no queue is specified. It is always listed. */
 const DEFAULT_QUEUE = 'default'
-/** Separates the parts of a line. */
+/** Separates the parts of the text of a line (`lineOf`). */
 const LINE_SEPARATOR = '\u001f'
 /** Separates the parts of the key of a counter. */
 const KEY_SEPARATOR = '\u001e'

@@ -21,7 +21,10 @@ import { countsOf } from './counts.ts'
 import { addPacked, type Durations, noDurations, quantile } from './durations.ts'
 import { type FailureCount, type FailureKey, flowsSince, type PackedFlow, PERIODS } from './flow.ts'
 
-/** The viewer, and the names that targets and reviewers use for it. */
+/**
+ * The viewer, and the names under which interactions list it as a target or reviewer: its id, and
+ * `role:<name>` for each of its roles.
+ */
 export type NamedViewer = Viewer & { readonly names: readonly string[] }
 
 /**

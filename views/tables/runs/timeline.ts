@@ -35,8 +35,8 @@ export interface TimelineRow {
   readonly events: string
 }
 /**
- * Prefixes of the type in the label of an event: `NONE` for an event without a payload, `SAME` for
- * an event with the previous payload.
+ * Prefixes of the label of an event, before its type: `NONE` if the event has no payload, `SAME` if
+ * its payload equals that of the previous event.
  */
 const [NONE, SAME] = ['-', '=']
 const nothing = {}

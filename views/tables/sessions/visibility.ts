@@ -22,8 +22,8 @@ export const visibleTo = (
  * may read interactions without a session, interactions of sessions that the viewer may read or
  * that the view does not have, and interactions that have the viewer as target or reviewer.
  * @param alias the table's alias in the statement.
- * @param names the names that targets and reviewers use for the viewer. As parameters of the
- * condition, they follow the values of `viewerValues`.
+ * @param names the names under which interactions list the viewer as a target or reviewer. As
+ * parameters of the condition, they follow the values of `viewerValues`.
  */
 export const interactionVisibleTo = (
   alias: string,

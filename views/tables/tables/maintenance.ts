@@ -11,7 +11,7 @@ import { schemaOf } from './definitions.ts'
 import { addOrder, buildOrder, DROPPED, deleteKeys, dropOrder, ordersOf } from './orders.ts'
 import { deleteSomeRows, forgetStamps, hasDeadStamps } from './rows.ts'
 
-/** Maximum number of orders that a table has in addition to its fixed orders. */
+/** Maximum number of stored sort orders that a table has in addition to its fixed orders. */
 const MAX_ADDED_PER_TABLE = 8
 /** Maximum number of additional orders of all tables of a view. */
 const MAX_ADDED = 64

@@ -78,7 +78,10 @@ export function rangeOf(
 /** The operators that bound a range, with their counterparts for descending fields. */
 const mirrored = { $eq: '$eq', $gt: '$lt', $gte: '$lte', $lt: '$gt', $lte: '$gte' } as const
 
-/** Returns the key of the first fields of an order, whose values the conditions determine. */
+/**
+ * Returns the key of the first `length` fields of an order. The conditions determine the values of
+ * these fields.
+ */
 export const prefixOf = (
   { fields }: Order,
   length: number,

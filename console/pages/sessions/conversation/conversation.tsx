@@ -42,8 +42,8 @@ function useEnd(frame: RefObject<HTMLDivElement | null>, version: number) {
     const element = frame.current
     if (!element) return
     const first = element.querySelector<HTMLElement>('[data-id]')?.dataset['id'] ?? ''
-    // If earlier messages were inserted at the top, scrolls by their height, so that the visible
-    // messages do not move.
+    // Keep the visible messages in place: if earlier messages were inserted at the top, scroll by
+    // their height.
     const { height, first: known } = before.current
     if (near.current) element.scrollTop = element.scrollHeight
     else if (known !== '' && first !== known) element.scrollTop += element.scrollHeight - height

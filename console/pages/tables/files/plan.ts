@@ -82,7 +82,7 @@ export function suggested(file: CsvFile, schema: TableSchema): Mapping {
   )
 }
 
-/** A row to import with its line in the file. */
+/** A row to import, and the number of its line in the file. */
 export interface PlannedRow {
   readonly line: number
   readonly data: Readonly<Record<string, unknown>>

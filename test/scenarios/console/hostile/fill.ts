@@ -1,7 +1,7 @@
 /**
  * Writes hostile values to every field that clients can set according to the schemas of the
  * endpoint table. Fields of a row that do not exclude each other are written in one request, so
- * that few records contain all of them.
+ * that a small number of records covers all fields.
  *
  * Invariant: every field that is written is either in `accepted`, because the service accepted one
  * of its hostile values, or in `refused`, because the service refused all of them.
@@ -14,7 +14,10 @@ import { type Place, placedPath, queryFor } from '../../../hostile/support/rows.
 import type { Service } from '../../../support/service.ts'
 import { choicesFor } from './texts.ts'
 
-/** A field, its mark, the values to try, and the number of values tried so far. */
+/**
+ * A field to fill. `mark` identifies its hostile texts. `choices` are the values to try, and
+ * `tried` is the number of those tried so far.
+ */
 interface Field {
   readonly site: TextPlace
   readonly mark: number

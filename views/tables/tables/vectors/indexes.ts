@@ -195,8 +195,8 @@ export interface NewVector {
 /**
  * Stores the vector of a row, unless the row is no longer queued, or its table has no index of the
  * model.
- * @returns false if the vector was not stored, because it has a different number of dimensions than
- * the vectors of the index.
+ * @returns false only if the vector was rejected, because its number of dimensions differs from
+ * that of the index; otherwise true, even if nothing was stored.
  */
 export function storeVector(store: Store, model: string, row: NewVector): boolean {
   const { tbl, id, change, hash, vector } = row

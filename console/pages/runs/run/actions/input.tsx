@@ -24,7 +24,7 @@ const ofField = (faults: readonly FieldFault[], path: string): string | undefine
     .join(' ') || undefined
 
 /**
- * A field for a JSON object. `value` is the text of the object, even if it is invalid.
+ * A field for a JSON object. `value` is the text as entered, which may be invalid.
  * @param props.path path of the object in the request, such as `input`.
  */
 export function ObjectField({
