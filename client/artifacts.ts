@@ -2,7 +2,7 @@
  * Uploads and downloads artifacts. Bytes are streamed in both directions. An interrupted upload is
  * repeated from the beginning with the same `Idempotency-Key`, so only one artifact is created. An
  * interrupted download continues after the last byte received. The SHA-256 of a download is checked
- * at the end if all of its bytes are available.
+ * at the end, unless the caller continues a download without its earlier bytes.
  */
 import { createHash, randomUUID } from 'node:crypto'
 import { api } from '../protocol/api.ts'

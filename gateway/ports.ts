@@ -294,7 +294,7 @@ export interface Log {
 /** The metrics that a gateway reports. */
 export interface Counters {
   request(operation: string, status: number, seconds: number): void
-  /** Changes the number of open streams, worker sockets or followers. */
+  /** Adds `change` to the gauge of open streams, worker sockets or followers. */
   open(what: 'sse' | 'worker_sockets' | 'followers', change: 1 | -1): void
   /** Counts a request that was refused with this code. */
   refused?(code: Code): void

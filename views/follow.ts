@@ -35,7 +35,7 @@ export interface ViewJournal {
    * Returns the last sequence without a request; undefined unless this process is the only writer.
    */
   end?(): number | undefined
-  /** Decodes bytes or JSON into an envelope with its large values. If absent, bytes are JSON. */
+  /** Decodes an envelope and loads its large values. If absent, the bytes are parsed as JSON. */
   decode?(data: Uint8Array | string): Promise<Envelope>
 }
 export interface FollowerOptions {

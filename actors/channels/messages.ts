@@ -88,8 +88,8 @@ function attribution(
 }
 
 /**
- * Sends a message. Replies are stored to answer repeated requests. This reply therefore omits
- * content and metadata, which the gateway already has.
+ * Sends a message. The replies of commands are stored to answer repeated requests. The reply of
+ * this command therefore omits content and metadata, which the gateway already has.
  */
 export const send =
   (brand: string) =>

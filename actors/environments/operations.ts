@@ -26,9 +26,8 @@ type Decided<N extends keyof Commands> = Decision<EnvironmentEvent, Commands[N][
 /** Minimum time between two updates of `last_seen_at`, in milliseconds. */
 const SEEN_MS = 600_000
 /**
- * Milliseconds for which a place may still report the situation before the start of a worker or
- * before the latest progress of an operation. During this time, its reports end neither the worker
- * nor the operation.
+ * Milliseconds after the start of a worker, or after progress of an operation, during which reports
+ * of the place may be outdated. Such reports end neither the worker nor the operation.
  */
 const OVERLAP_MS = 5000
 /** Minimum time between two requests for an operation, in milliseconds. */

@@ -139,8 +139,8 @@ export async function loads(
 }
 
 /**
- * Opens a run from the list by a click, once as a warm-up and then `count` times. Returns the times
- * until the run is shown.
+ * Opens a run by clicking it in the list, once as a warm-up and then `count` times. Returns the
+ * times until the run is shown.
  */
 export async function opened(signed: Signed, id: string, count: number): Promise<number[]> {
   const context = await signed.context()

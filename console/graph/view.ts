@@ -24,7 +24,7 @@ export function scaled(view: View, factor: number, x: number, y: number): View {
   return { scale, x: x - (x - view.x) * by, y: y - (y - view.y) * by }
 }
 
-/** Returns the view of a whole graph. */
+/** Returns the view that fits a whole graph into the frame and centers it. */
 export function wholeView(graph: Size, frame: Size): View {
   const { width, height } = frame
   const scale = Math.max(limits.least, Math.min(1, width / graph.width, height / graph.height))

@@ -17,7 +17,7 @@ const current = (): Place => ({
   path: location.pathname,
   query: new URLSearchParams(location.search),
 })
-/** The current place. */
+/** The current path and query parameters. */
 export const place = signal<Place>(current())
 
 type Question = () => string | undefined

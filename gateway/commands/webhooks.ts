@@ -128,7 +128,7 @@ function seal({ world }: Edge, { project, slots, body }: Call): Prepared {
   }
 }
 
-/** Functions that prepare the commands of webhooks, by row name. */
+/** Functions that prepare the commands of webhooks and secrets, by row name. */
 export const webhookPreparations: Readonly<Record<string, Prepare>> = {
   'webhook.create': async (edge, call) =>
     (await checkUrl(edge, call)) ?? withSealedUrl(edge, call, 'url', withSecret(edge, call)),

@@ -377,7 +377,7 @@ export class Shard implements ActorRequests, LocalShard {
       const reason =
         sequence === 'conflict' ? 'another node owns the shard' : 'the storage rejects writes'
       this.lose(reason)
-      // All senders retry. After `refused`, the shard is soon taken over again.
+      // Senders retry. If the storage rejected the write, the shard is soon taken over again.
       return notOwner
     }
     position.sequence = sequence

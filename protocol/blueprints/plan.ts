@@ -50,7 +50,7 @@ export interface PlannedChange extends Omit<Change, 'fields' | 'drift'> {
    * values contain symbolic references.
    */
   readonly symbolic?: Readonly<Record<string, unknown>>
-  /** The path in the request to which the change belongs. */
+  /** The path of the part of the request that the change concerns. */
   readonly field: string
 }
 export interface Plan {

@@ -1,7 +1,7 @@
 /**
  * The part of the Model Context Protocol (https://modelcontextprotocol.io/specification/2025-06-18)
- * that this service supports. Its messages have the format JSON-RPC 2.0, and each HTTP request
- * contains one message. This file defines only names and shapes. The gateway implements the methods
+ * that this service supports. Its messages use JSON-RPC 2.0, and each HTTP request contains one
+ * message. This file defines only names and shapes. The gateway implements the methods
  * (`gateway/mcp/`).
  */
 import { type Static, Type } from 'typebox'

@@ -147,7 +147,7 @@ interface InternalQueries extends TableQueries, SemanticQueries, StreamQueries {
    * The id of the loop with this id, or of the only loop with this name; absent if no loop matches.
    */
   loop_named: { input: { name: string }; reply: { id?: string } }
-  /** The projects of this partition whose agents have a skill, with the number of these agents. */
+  /** The projects of this partition whose agents have a skill, each with the number of them. */
   skill_usage: {
     input: { id: string }
     reply: { items: readonly { project_id: string; agent_count: number }[] }

@@ -72,7 +72,7 @@ export interface Strike {
 }
 export interface History {
   /**
-   * Whether everything was at rest before the final read. Otherwise, the feed and the list may
+   * Whether no work was in progress before the final read. Otherwise, the feed and the list may
    * reflect different moments.
    */
   readonly settled: boolean

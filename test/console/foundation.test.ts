@@ -1,4 +1,4 @@
-/** Parts of the console's foundation that need no browser. */
+/** The console's API client, router and permissions, as far as they need no browser. */
 import t from 'tap'
 import { cliOf, curlOf, shellQuote, typescriptOf } from '../../console/api/call-text.ts'
 import { call, callEarly, requestOf, setUnknownOutcomeHandler } from '../../console/api/client.ts'

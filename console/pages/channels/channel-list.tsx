@@ -77,7 +77,7 @@ function Entry({
   )
 }
 
-/** Shows the list. `onCreate` is absent for people who may not write. */
+/** Shows channels and direct messages. `onCreate` is absent for people who may not write. */
 export function ChannelList({
   project,
   list,

@@ -85,7 +85,7 @@ export type Line =
       readonly kind: 'message'
       readonly key: string
       readonly message: ChannelMessage
-      /** Whether the line is the first of its group, which shows the author and the time. */
+      /** Whether the line is the first of its group, and so shows the author and the time. */
       readonly head: boolean
     }
 

@@ -70,7 +70,7 @@ export class FactReader {
     return this.#waiting.splice(0, count)
   }
 }
-/** Returns the function that selects the facts for one of several commands. */
+/** Returns a function that selects the facts of one command from those read for several. */
 function factsFor(facts: TableFacts | Refusal): (asked: RowsAsked) => TableFacts | Refusal {
   if (isRefusal(facts) || facts.rows.length === 0) return () => facts
   const { through, rows } = facts

@@ -101,8 +101,8 @@ export const endsTurn = (change: Change): boolean =>
   settledTurns.has(change.frame.status)
 
 /**
- * Returns JSON on one line. Characters that some clients treat as line breaks, although JSON does
- * not escape them, are escaped.
+ * Returns JSON on one line. Also escapes the characters that `JSON.stringify` leaves as they are
+ * although some clients treat them as line breaks.
  */
 const oneLine = (data: JsonObject): string =>
   // Three calls of `replaceAll` are several times as fast as a single regular expression.

@@ -11,7 +11,7 @@ import { systemOrigin } from '../system-origin.ts'
 import type { Runs } from './errands.ts'
 
 /**
- * Fires the trigger. A repeat does not fire the trigger twice, because the loop identifies a firing
+ * Fires the trigger. A repeated errand does not fire it again, because the loop identifies a firing
  * by its trigger and event.
  */
 export const fireTrigger: Runs<'firing'> = async (asking, project, errand) => {

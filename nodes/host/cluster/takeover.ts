@@ -104,7 +104,7 @@ export async function takeOver(
     if (!(error instanceof JournalHole)) throw error
     gate.latch({ code: 'journal_damaged', reason: error.message }, true)
   }
-  // A node that was away after it wrote the ownership record may have fenced a newer owner. It must
+  // A node that paused after it wrote the ownership record may have fenced a newer owner. It must
   // not serve, because the newer owner's reads would become stale.
   if (!(await held())) throw new Error(`shard ${name} was taken over by another node`)
   return pending

@@ -36,7 +36,7 @@ interface Ended {
 const START_TIMEOUT_MS = 30_000
 /** Milliseconds to wait for the end of the output. An unkillable process may keep it open. */
 const DRAIN_TIMEOUT_MS = 5000
-/** Milliseconds to wait for the messages of a process that has ended. */
+/** Milliseconds to wait for the unread messages of a process that has ended. */
 const LAST_WORDS_MS = 2000
 /** Maximum number of characters of a start error. */
 const MAX_ERROR_LENGTH = 300

@@ -28,7 +28,7 @@ export interface Budget {
 export const WORK_BUDGET = 3_000_000
 /** Maximum size of one result, or of all results in one document, as counted by `chargeSize`. */
 export const MAX_SIZE = 2_000_000
-/** Maximum length of a string that an operation may create, in UTF-16 units. */
+/** Maximum length of a string that an operation may create, in UTF-16 code units. */
 const MAX_TEXT_LENGTH = 1_048_576
 /** Maximum nesting of values that are compared, rendered or returned. */
 export const MAX_DEPTH = 64

@@ -1,6 +1,7 @@
 /**
- * Files of the object store as streams, over a real nats-server: any size and any range, failures
- * that leave nothing, bounded memory, and files that are damaged or deleted during a read.
+ * Files of the object store as streams, over a real nats-server: any size and any range, failed
+ * writes that leave no chunks behind, bounded memory, and files that are damaged or deleted during
+ * a read.
  */
 import { createHash, randomBytes } from 'node:crypto'
 import t from 'tap'

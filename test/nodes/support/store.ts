@@ -1,6 +1,6 @@
 /**
- * A nats-server for one test file, with two connections to it. Server, connections and data are
- * removed at the end of the file.
+ * A nats-server for one test file, with two connections to it. After the tests of the file, the
+ * connections are closed, the server is stopped and the data is deleted.
  */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

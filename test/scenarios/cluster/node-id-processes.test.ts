@@ -1,6 +1,6 @@
 /**
  * Two processes with the same node id start at the same moment. One serves requests. The other
- * exits with an error that mentions the first.
+ * exits with an error that says that another node is running with this id.
  */
 import { spawn } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'

@@ -136,7 +136,7 @@ const sorted = ({ resources, ...header }: { resources: object }) => ({
       .map(([name, list]) => [name, [...list].sort((a, b) => (a.key < b.key ? -1 : 1))]),
   ),
 })
-/** Returns a value as a service receives it: plain objects, and no negative zero. */
+/** Returns a value as the service receives it in JSON: plain objects, and no negative zero. */
 const plain = (value: unknown): unknown => JSON.parse(JSON.stringify(value))
 
 for (const format of ['yaml', 'json'] as const)

@@ -247,7 +247,7 @@ export const setFault = (store: Store, model: string, fault: string | null): voi
     fault,
   )
 
-/** Drops the index of a table; `deleteSomeVectors` later deletes its rows. */
+/** Marks the index of a table as dropped. `deleteSomeVectors` later deletes its vectors. */
 export const dropIndex = (store: Store, table: number): void =>
   store.run('UPDATE vector_indexes SET dropped = 1 WHERE tbl = ?', table)
 /** Drops the indexes whose `used_at` is before a time, in Unix milliseconds. */
