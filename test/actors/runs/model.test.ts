@@ -579,10 +579,11 @@ t.test('after any commands, the history of a run is legal and determines its sta
       same(rows, scene.state.steps, 'the steps by their patches')
     },
   )
-  // The fixed seed produces all event types that are required below. Other seeds may miss a rare
-  // one.
   void fc.assert(lives, { numRuns: 750 })
-  void fc.assert(lives, { numRuns: 750, seed: 3 })
+  // The fixed seed produces all event types that are required below. Other seeds may miss a rare
+  // one, so only the types of this seed count. After a change to the arbitraries, choose another.
+  seen.clear()
+  void fc.assert(lives, { numRuns: 750, seed: 1 })
   // Two types are not required because they are too rare: the cancellation of a branch between two
   // steps (see deliver.test.ts), and a stalled agent (see agent.test.ts). Events of loops and of
   // artifacts do not occur here.
