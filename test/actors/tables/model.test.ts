@@ -282,7 +282,7 @@ t.test('a table decides like a model that knows all rows', async (t) => {
       fc.array(commands, { minLength: 20, maxLength: 60, size: 'max' }),
       run,
     ),
-    { numRuns: 300 },
+    { numRuns: 400 },
   )
   for (const [what, count] of Object.entries(seen)) t.ok(count > 100, `${what}: ${count}`)
 })
