@@ -82,7 +82,7 @@ export const orAborted = <T>(promise: Promise<T>, signal: AbortSignal): Promise<
     promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', end))
   })
 
-/** Wraps `fetch` so that its signal always ends the request and the body of the response. */
+/** Wraps `fetch` so that the signal of a call always aborts both the request and the response. */
 export const endedBySignal =
   (send: typeof fetch): typeof fetch =>
   async (input, init) => {

@@ -26,7 +26,7 @@ const hasVersion = ({ shape }: Row): boolean =>
   namesIn(shape.reply).includes('version') &&
   namesIn(shape.body).some((name) => name === 'version' || name === 'expected_version')
 
-/** The fields that determine the tag of a record, by the names of the rows that reply with it. */
+/** The fields that determine the tag of a record, by name of each row whose reply contains it. */
 interface Conditional {
   /** The fields by the name of the command. */
   readonly commands: Readonly<Record<string, readonly string[]>>

@@ -96,7 +96,7 @@ const onlyIn: readonly (readonly [RegExp, RegExp])[] = [
   ],
   [/['"](mammoth|saxes|htmlparser2)['"]/, /^nodes\/executor\/documents\//],
   [/['"]fflate['"]/, /^nodes\/executor\/documents\/|^gateway\/files\/office\.ts$/],
-  // Model providers are called from one folder.
+  // Model providers are called only from one folder.
   [/['"](ai|@ai-sdk\/[a-z-]+)['"]/, /^nodes\/executor\/models\//],
   [/['"]@octokit\/auth-app['"]/, /^nodes\/repositories\//],
   [/['"]ipaddr\.js['"]/, /^nodes\/outbound\//],

@@ -54,7 +54,7 @@ export interface Buffered {
    * @param all whether values that will probably change soon are written too.
    */
   flush(all: boolean): void
-  /** Discards everything that is not written. */
+  /** Discards all changes that have not been written. */
   forget(): void
 }
 /**

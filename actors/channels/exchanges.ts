@@ -110,7 +110,7 @@ function begin(
     ],
   }
 }
-/** Stores a message and wakes agents (`wokenBy`). */
+/** Stores a message and wakes the agents that `wokenBy` returns. */
 export function post(
   state: OpenChannel,
   message: ChannelMessage,

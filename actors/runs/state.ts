@@ -128,7 +128,7 @@ export interface Branch extends Place {
   readonly index: number
   /** Records of the branch's steps, by step key without the prefix `key`. */
   readonly rows: Readonly<Record<string, RunStep>>
-  /** Bytes of the large outputs of the branch's steps (engine/retained.ts). */
+  /** Total size in bytes of the large outputs of the branch's steps (`engine/retained.ts`). */
   readonly size?: number
   /** Present when a step of the branch has failed permanently. */
   readonly fault?: { readonly error_type: string; readonly error: string }

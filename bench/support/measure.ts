@@ -183,7 +183,7 @@ export const spread = (name: string, times: readonly number[]): Figures => ({
 })
 
 /**
- * Warms up, then processes many work items concurrently, and then some one at a time.
+ * Warms up, then processes work items first concurrently and then one at a time.
  * @param processes processes whose CPU time is measured while many items are in flight.
  */
 export async function load(

@@ -1,5 +1,5 @@
 /**
- * Reads the resource use of processes from Linux (proc(5)): CPU time in steps of 10 ms, and
+ * Reads the resource usage of processes from `/proc` (proc(5)): CPU time in steps of 10 ms, and
  * resident memory.
  */
 import { readFileSync } from 'node:fs'

@@ -16,7 +16,7 @@ export interface FollowStreamsOptions {
   readonly signal?: AbortSignal
   /** Called after every interruption, before the next attempt. */
   readonly onReconnect?: (reason: string) => void
-  /** Milliseconds without a byte after which a connection is abandoned; 45 s by default. */
+  /** Milliseconds without received data until a connection is abandoned; 45,000 by default. */
   readonly silence?: number
 }
 

@@ -209,8 +209,9 @@ export interface ListOptions<R, T> extends QueryOptions {
 }
 
 /**
- * Uses a paged list in a component. A change loads the first page again and keeps the others.
- * @param options.keep must stay the same function, and `packing` the same object.
+ * Uses a paged list in a component. When one of its records changes, the first page is loaded again
+ * and the other pages are kept.
+ * @param options `keep` and `packing` must be the same references in every render.
  */
 export function useList<N extends CallName, T = Item<CallReply<N>>>(
   name: N,

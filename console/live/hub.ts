@@ -171,7 +171,7 @@ export class Hub {
     if (connection !== this.#newest) return
     this.#newest = undefined
     if ('refused' in end) return void this.#refused(flows, end)
-    // The service ends a stream that has no subscriptions left.
+    // The service ends a stream when its last subscription has ended, so this is no failure.
     if (this.#flows.size === 0 || connection.open.size === 0) return void this.#open()
     for (const flow of this.#flows.values()) flow.tell({ state: 'waiting' })
     this.#set({ state: 'waiting' })

@@ -1,5 +1,5 @@
 /**
- * The texts of the console. Each page declares its texts in English, in its `text.ts`. Each other
+ * The texts of the console. Each page declares its texts in English, in its `text.ts`. Every other
  * language has a folder with translations of the same texts. The folder of the user's language
  * (`language.ts`) is loaded before the first page.
  *

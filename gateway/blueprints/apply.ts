@@ -317,7 +317,7 @@ export const apply: Prepare = async (edge, call, identity, origin) => {
     (await firstAnswer(edge, call, identity, origin, id))
   if (first) return first
   return prepareWhileHeld(edge, project, blueprint, origin, async (hold) => {
-    // The first request may have ended while this repeat waited for the hold.
+    // If this request is a repeat, the first one may have ended while this one waited for the hold.
     const late = await firstAnswer(edge, call, identity, origin, id)
     if (late) return late
     for (let plans = 1; ; plans++) {

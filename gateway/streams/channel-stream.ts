@@ -37,7 +37,7 @@ const itemOf = (record: ChannelEventRecord): Item => ({
   frame: frame(record.event_type, record, record.sequence),
 })
 
-/** Returns the items of an entry. Its events must contain everything that clients receive. */
+/** Returns the items of an entry, whose events must contain everything that clients receive. */
 function itemsOf({ cursor, entry }: PlacedEntry): Item[] {
   const at = timestamp(entry.origin.at)
   return (entry.events as readonly ChannelEvent[]).flatMap((event, index) => {

@@ -10,8 +10,8 @@ export const FILES_ENV = 'BATON_TEST_FILES'
 /** Matches the line that reports the end of a file. */
 const END_LINE = /^(?:not )?ok \d+ - the end of (\S+)/
 /**
- * Seconds between the time limit and the killing of a process, in which the process can report what
- * keeps it alive.
+ * Seconds after the time limit until a process is killed. During this time, the process can report
+ * what keeps it alive.
  */
 const GRACE_SECONDS = 5
 

@@ -74,7 +74,7 @@ export interface EnvironmentConfig {
   readonly host: { readonly environments: number; readonly operations: number }
 }
 
-/** Returns the settings of providers that gateways use: the names, without secrets. */
+/** Returns the provider settings that gateways use: only names, no secrets. */
 export const providerNames = ({ default_provider, providers, aliases }: EnvironmentConfig) => ({
   default_provider,
   providers,

@@ -254,8 +254,9 @@ export interface EnvironmentFacts {
 }
 
 /**
- * Commands of a name's actor, which is in the same shard as the environments with that name. It
- * stores at most one environment for the project and one for each owner (`scopeKey`).
+ * Commands of the actor of an environment name. The actor is in the same shard as the environments
+ * with that name, and stores at most one environment for the project and one for each owner
+ * (`scopeKey`).
  */
 export type EnvironmentNameCommands = {
   /**

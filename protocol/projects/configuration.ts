@@ -33,7 +33,7 @@ import type { LoopsCommands } from '../loops/standing.ts'
 export interface Reserved {
   readonly id: string
   readonly handle: string
-  /** Id of the organization that holds the claim. */
+  /** Id of the organization that granted the reservation. */
   readonly organization: string
 }
 

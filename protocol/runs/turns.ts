@@ -33,7 +33,7 @@ export interface TurnWanted {
   readonly no_environment?: true
   /** The origin of the run; absent in requests from older releases. */
   readonly trigger?: TriggerKind
-  /** The definition from the resolver that the run has stored for the agent. */
+  /** The definition of the agent from the resolver, as the run has stored it. */
   readonly bundle?: AgentBundle
   readonly step: {
     readonly timeout_seconds?: number

@@ -49,8 +49,8 @@ export function compareTexts(a: string, b: string): number {
     const x = a.charCodeAt(i)
     const y = b.charCodeAt(i)
     if (x === y) continue
-    // A surrogate is half of a code point above U+FFFF. All other UTF-16 units are smaller code
-    // points.
+    // A surrogate is half of the pair that encodes a code point above U+FFFF. Every other UTF-16
+    // code unit is itself a code point, which is smaller.
     const [high, other] = [x >= 0xd800 && x <= 0xdfff, y >= 0xd800 && y <= 0xdfff]
     return high === other ? x - y : high ? 1 : -1
   }

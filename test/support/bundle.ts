@@ -19,8 +19,8 @@ interface Program {
   remove(): void
 }
 /**
- * Bundles a program, or returns its source if it cannot be bundled. A bundled program takes a third
- * of the processor time to start.
+ * Bundles a program. If it cannot be bundled, the returned program runs from its source. A bundled
+ * program starts with a third of the processor time.
  * @param root folder of the project.
  * @param file path of the program, relative to the project.
  */

@@ -11,10 +11,11 @@ export interface Range {
 
 /**
  * Returns the range of lines to render: the visible ones, and some before and after them for the
- * next scroll step. All ranges of a list have the same length unless the list is shorter, because
- * adding lines to a page costs several times as much as changing their content.
+ * next scroll step. All ranges of a list have the same length (or that of the list, if it is
+ * shorter), because adding lines to a page costs several times as much as changing their content.
  * @param scrolled distance of the visible part from the start of the list, in pixels.
- * @param height height of the visible part; `line`: height of a line, both in pixels.
+ * @param height height of the visible part, in pixels.
+ * @param line height of a line, in pixels.
  */
 export function visibleRange(scrolled: number, height: number, line: number, count: number): Range {
   const length = Math.ceil(height / line) + 1 + 2 * OVERSCAN_LINES

@@ -5,7 +5,7 @@ import { useFileDrop } from '../../files/drop.ts'
 import type { UploadedFile } from './read-files.ts'
 import { blueprintsText as text } from './text.ts'
 
-/** Matches paths in hidden folders, such as `.git`, and in `node_modules`, which are not read. */
+/** Matches the paths of files that are not read: in hidden folders and in `node_modules`. */
 const SKIPPED = /(^|\/)(\.[^/]+|node_modules)\//
 /** Maximum size of one file. */
 const MAX_FILE_BYTES = 4_194_304

@@ -175,8 +175,8 @@ export class Membership {
     this.#timers.add(cancel)
   }
   /**
-   * Greets the other nodes. Resolves when all of them have answered, at the latest after
-   * `LEASE_DURATION_MS`. After that time, no other node can still consider itself alone (M5).
+   * Greets the other nodes. Resolves when all of them have answered, or after `LEASE_DURATION_MS`
+   * at the latest. After that time, no other node can still consider itself alone (M5).
    */
   #introduce(): Promise<void> {
     const others = this.#others()

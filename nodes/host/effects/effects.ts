@@ -82,7 +82,7 @@ const ASSUMED_LENGTH = 64 * 1024
  * Maximum number of attempts to send a notification or to erase a value, over about three minutes.
  */
 const MAX_ATTEMPTS = 9
-/** Milliseconds for which a shard that is being given up waits for its effects. */
+/** Maximum time in milliseconds to wait for unfinished effects when a shard is given up. */
 const SETTLE_TIMEOUT_MS = 1000
 
 type Receiver = Extract<Effect, { readonly tell: unknown }>['tell']['to']

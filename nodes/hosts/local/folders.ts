@@ -55,7 +55,7 @@ export interface Folders {
 }
 /** Milliseconds to wait for another process that uses the folder, but may be about to end. */
 const OWNER_TIMEOUT_MS = 10_000
-/** Milliseconds between two checks of whether another process that uses the folder has ended. */
+/** Milliseconds between two checks whether the other process that uses the folder has ended. */
 const LOOK_MS = 50
 const REMOVED = '.removed-'
 const ID = /^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$/

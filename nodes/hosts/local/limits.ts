@@ -163,7 +163,7 @@ async function remove(folder: string): Promise<void> {
 }
 
 /**
- * Creates the groups of one hierarchy. Resolves with undefined if none of its controllers is
+ * Creates the parent groups of one hierarchy. Resolves with undefined if none of its controllers is
  * usable.
  * @param name the name of the parent group of the workers' groups.
  */

@@ -160,7 +160,7 @@ const owned: ReadonlySet<string> = new Set(['tool_result', 'reminder'])
 const isCount = (value: unknown): boolean => Number.isSafeInteger(value) && (value as number) >= 0
 const countOf = (value: unknown): number => (isCount(value) ? (value as number) : 0)
 /**
- * The counts that a usage must contain, and those that it may omit. Some models return null for
+ * The counts that a usage object must contain, and those that it may omit. Some models return null for
  * optional counts that they do not measure.
  */
 const needed = ['input_tokens', 'output_tokens'] as const

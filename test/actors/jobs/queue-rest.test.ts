@@ -1,5 +1,5 @@
 /**
- * Reports from executors to a queue: retries after a back-off, final failures, and the limit on
+ * Reports from executors to a queue: retries after a backoff, final failures, and the limit on
  * lost leases.
  */
 import t from 'tap'

@@ -52,7 +52,7 @@ class Town {
       yard.send = send
     }
   }
-  /** Delivers the next message of one of the queues. Returns false if that queue is empty. */
+  /** Delivers the next message between the plan and yard `n`. Returns false if none is waiting. */
   deliver(n: number, direction: 'plan' | 'yard'): boolean {
     const told = (direction === 'plan' ? this.#toPlan : this.#toYard)[n]?.shift()
     if (!told) return false

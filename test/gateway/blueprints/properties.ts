@@ -72,8 +72,8 @@ const unmasked = (request: Request): Request =>
   ) as Request
 
 /**
- * Asserts that a preview equals its apply, that a repeat changes nothing, and that applying the
- * export to a new project results in a project with an equal export.
+ * Asserts that a preview has the same outcome as the apply, that a repeat changes nothing, and that
+ * a new project to which the export is applied has the same export.
  */
 export const isRepeatable = (history: History, request: Request, plant?: Plant): Promise<void> =>
   withForks(history, plant, async (fork) => {

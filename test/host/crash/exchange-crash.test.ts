@@ -55,8 +55,8 @@ async function play(
   const world = new ToyWorld(undefined, kinds)
   const bus = new MemoryBus()
   let living: Awaited<ReturnType<typeof dying>> | undefined
-  // This subscription precedes those of the owners, so all commands arrive here. An owner that is
-  // dead or was replaced would never answer them.
+  // This subscription is created before those of the owners, so it receives all commands.
+  // Otherwise, an owner that has died or been replaced could receive them, and would never answer.
   bus.subscribe(subjects.shard(0, 0), (sent) => {
     const { command, commands: several = [] } = sent as { command?: Command; commands?: Command[] }
     const heard = (one: Command) =>

@@ -181,7 +181,7 @@ async function stage(delays: readonly number[]) {
       const stopped = host?.stop()
       await toy.clock.advance(10_000)
       await stopped
-      // The process then ends, which also ends all work that did not end within 10 s.
+      // Simulates the exit of the process, which stops all work that is unfinished after 10 s.
       await host?.kill()
     },
     fail: (yes: boolean) => {

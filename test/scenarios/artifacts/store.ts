@@ -16,7 +16,7 @@ const subjectsOf = async (nats: Nats, kind: 'C' | 'M'): Promise<Readonly<Record<
       subjects_filter: `$O.${names.blobs}.${kind}.*`,
     })
   ).state.subjects ?? {}
-/** Returns the names of all stored files of artifacts. */
+/** Returns the names of all stored artifact files. */
 export const storedFiles = async (nats: Nats): Promise<string[]> =>
   Object.keys(await subjectsOf(nats, 'M'))
     .map((subject) => Buffer.from(String(subject.split('.').at(-1)), 'base64url').toString())

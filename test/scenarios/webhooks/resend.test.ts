@@ -1,6 +1,6 @@
 /**
- * The recorded attempts of a delivery, with the receiver's answers, and the resending of a
- * delivery, over the real stack.
+ * The recorded attempts of a delivery, with the receiver's answers, and resending, against a
+ * running service.
  */
 import t from 'tap'
 import { service } from '../../support/service.ts'

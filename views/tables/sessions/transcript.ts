@@ -18,8 +18,8 @@ import type { Store } from '../../store.ts'
 import { type SessionRow, sessionRow } from './sessions.ts'
 
 /**
- * Maximum number of characters on a page, either of changes or of the newest messages. If the first
- * record is larger, it is returned alone.
+ * Maximum number of characters on a page of changes or of the newest messages. If the first record
+ * is larger, it is returned alone.
  */
 const MAX_PAGE_LENGTH = 512_000
 

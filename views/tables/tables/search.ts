@@ -178,7 +178,7 @@ const hitsOf = (
     before ?? '9223372036854775807',
     limit,
   )
-/** Returns the smallest stamp after all stamps of a time. */
+/** Returns the smallest stamp that is greater than all stamps of the given time. */
 const stampAfter = (store: Store, at: number): string | undefined =>
   store.one<{ stamp: string }>(`SELECT CAST(${FIRST_STAMP} AS TEXT) AS stamp`, at + 1)?.stamp
 

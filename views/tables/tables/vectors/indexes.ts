@@ -159,8 +159,8 @@ export function queueSomeRows(store: Store, model: string): boolean {
   return true
 }
 /**
- * Returns the table that follows `table` in round-robin order, among the tables with queued rows
- * and an index of the model. Returns undefined if there are no such tables.
+ * Returns the next table after `table`, in round-robin order, that has queued rows and an index of
+ * the model. Returns undefined if no table has them.
  */
 export function nextQueued(store: Store, model: string, table: number): number | undefined {
   const next = (from: number) =>
@@ -174,7 +174,7 @@ export function nextQueued(store: Store, model: string, table: number): number |
     )?.tbl
   return next(table) ?? next(-1)
 }
-/** Whether rows of indexes of a model wait to be queued or embedded. */
+/** Whether any rows are waiting to be queued or embedded for the indexes of a model. */
 export const hasWork = (store: Store, model: string): boolean =>
   store.one(
     `SELECT 1 FROM vector_indexes i

@@ -23,7 +23,7 @@ export interface LiveRun {
   /** Increases whenever `fold` changes, so that the components that read it are re-rendered. */
   readonly version: ReadonlySignal<number>
   readonly detail: Query<RunDetail>
-  /** Whether the records of the steps were loaded. */
+  /** Whether the records of the steps have been loaded. */
   readonly loaded: ReadonlySignal<boolean>
   readonly error: ReadonlySignal<ApiError | undefined>
   readonly state: ReadonlySignal<LiveState>
