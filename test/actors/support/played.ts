@@ -70,8 +70,10 @@ export function played(actor: AnyActor, self: Address): Played {
       const { events, reply } = decided as Decided<Event, unknown>
       play.events = JSON.parse(JSON.stringify(events)) as Played['events']
       for (const event of play.events) state = evolve(actor, state, event, play.at)
-      text = JSON.stringify(state)
-      state = JSON.parse(text) as unknown
+      if (events.length > 0) {
+        text = JSON.stringify(state)
+        state = JSON.parse(text) as unknown
+      }
       play.effects = play.events.flatMap(
         (event: Event) => actor.react?.[event.type]?.(event as never, self) ?? [],
       )
