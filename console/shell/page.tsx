@@ -1,6 +1,6 @@
 /** The layout of a page: its title, its actions and its content. */
 import type { ComponentChildren } from 'preact'
-import { useEffect, useRef } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
 import { Button } from '../design/button.tsx'
 import type { IconName } from '../design/icons.tsx'
 import { place } from '../router/router.ts'
@@ -50,7 +50,8 @@ export function Page({
   useEffect(() => {
     document.title = `${isolate(title)} · ${document.documentElement.dataset['product'] ?? ''}`
   }, [title])
-  useEffect(() => {
+  // Before the page is shown, so that the focus is never lost between two pages.
+  useLayoutEffect(() => {
     if (announced === path) return
     announced = path
     top.current?.focus({ preventScroll: true })
