@@ -64,14 +64,6 @@ function freeze(value: unknown): void {
   Object.freeze(value)
   for (const member of Object.values(value)) freeze(member)
 }
-/** Copies a state, which consists of JSON values, in a fraction of the time of `structuredClone`. */
-function copyOf(value: unknown): unknown {
-  if (typeof value !== 'object' || value === null) return value
-  if (Array.isArray(value)) return value.map(copyOf)
-  const copy: Record<string, unknown> = {}
-  for (const name in value) copy[name] = copyOf((value as Record<string, unknown>)[name])
-  return copy
-}
 export function given<S = never>(actor: AnyActor, ...events: Event[]): Scene<S> {
   const counts: Record<string, number> = {}
   const next = (name: string): string => {
@@ -111,7 +103,7 @@ export function given<S = never>(actor: AnyActor, ...events: Event[]): Scene<S> 
       freeze(events)
       const after = [...soft, ...events].reduce(
         (before: unknown, event) => evolve(actor, before, event, cause.at),
-        next === undefined && events.length + soft.length > 0 ? copyOf(state) : state,
+        next === undefined && events.length + soft.length > 0 ? structuredClone(state) : state,
       ) as S
       if (next !== undefined) agree(name, next, after)
       return {
