@@ -34,8 +34,6 @@ export class Yard {
   >()
   readonly began: string[] = []
   #count: number
-  /** The JSON of the state after the last command. */
-  #written: { readonly state?: LoopState; readonly text: string } = { text: '' }
 
   /**
    * @param n distinguishes the ids of several yards.
@@ -68,10 +66,9 @@ export class Yard {
     }
     const arm = this.actor.decide[name]
     if (!arm) throw new Error(name)
-    const { state } = this
-    if (this.#written.state !== state) this.#written = { state, text: JSON.stringify(state) }
-    const decided = arm(state as never, input as never, cause)
-    if (JSON.stringify(state) !== this.#written.text)
+    const before = JSON.stringify(this.state)
+    const decided = arm(this.state as never, input as never, cause)
+    if (JSON.stringify(this.state) !== before)
       throw new Error(`${name} changed the state while deciding`)
     this.events = []
     if (isRefusal(decided)) return decided
@@ -79,10 +76,10 @@ export class Yard {
     this.events = [...events]
     for (const event of JSON.parse(JSON.stringify(events)) as LoopEvent[])
       this.state = evolve(this.actor, this.state, event, this.now) as LoopState
-    const text = JSON.stringify(this.state)
-    if (next !== undefined && JSON.stringify(next) !== text)
-      throw new Error(`${name} decided ${JSON.stringify(next)}, but its events give ${text}`)
-    this.#written = { state: this.state, text }
+    if (next !== undefined && JSON.stringify(next) !== JSON.stringify(this.state))
+      throw new Error(
+        `${name} decided ${JSON.stringify(next)}, but its events give ${JSON.stringify(this.state)}`,
+      )
     for (const { to, name: told, input: said } of tells) this.#tell(to.id, told, said as Values)
     return reply
   }
