@@ -46,8 +46,8 @@ interface Extra {
 type On<N extends EnvironmentEvent['type']> = Extract<EnvironmentEvent, { readonly type: N }>
 
 /**
- * Returns effects that send the command to the queues of the given jobs. Each queue receives one
- * command with the ids of its own jobs.
+ * Returns effects that send one command to each queue that has some of the given jobs. The command
+ * contains the ids of the jobs in that queue.
  */
 function toQueues(
   jobs: readonly PinnedJob[],

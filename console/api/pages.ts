@@ -64,7 +64,7 @@ export function mergeFirst<T>(known: Known<T>, page: PageOf<T>): Known<T> {
     : { ...known, items, wanted, ends }
 }
 /**
- * Returns the index of the first page end at which the list can be cut; -1 if there is none.
+ * Returns the index of the first page end at which the list can be cut; -1 if it cannot be cut.
  * @param at position of the item that ends the first page.
  * @param more number of items after that item that the list must keep.
  */

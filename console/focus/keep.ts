@@ -26,9 +26,9 @@ const FOCUSABLE = ':is(a[href], button, input, select, textarea, [tabindex]):not
 
 /**
  * Returns the element that receives the focus after `element` has lost it. If `element` was
- * disabled, this is the focusable element before it. If it was removed, this is the first control
- * of an open dialog. Without a dialog, it is a grid, list or region around the element or, if there
- * is none, the heading or the content of the page.
+ * disabled, this is the focusable element before it. If `element` was removed, this is the first
+ * control of an open dialog. Without an open dialog, it is a grid, list or region around `element`,
+ * or else the content of the page.
  */
 function nextTo({ element, around }: Focused): HTMLElement | null {
   const dialog = [...document.querySelectorAll<HTMLElement>('dialog[open]')].at(-1)

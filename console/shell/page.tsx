@@ -50,7 +50,7 @@ export function Page({
   useEffect(() => {
     document.title = `${isolate(title)} · ${document.documentElement.dataset['product'] ?? ''}`
   }, [title])
-  // Before the page is shown, so that the focus is never lost between two pages.
+  // The focus moves before the page is shown, so that it is never lost between two pages.
   useLayoutEffect(() => {
     if (announced === path) return
     announced = path

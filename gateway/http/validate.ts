@@ -178,7 +178,7 @@ function withoutNulls(schema: Described, value: unknown): unknown {
  * Checks a parsed value for faults that no schema permits: nesting of more than `MAX_DEPTH` levels,
  * names that give access to an object's prototype, and numbers such as 1e999, which are parsed as
  * infinity. JSON cannot express infinity, so the stored value would differ from the value in
- * memory. Returns one of the faults, or undefined if there is none.
+ * memory. Returns one of the faults; undefined for a safe value.
  */
 export const unsafeValueFault = (value: unknown): FieldError | undefined =>
   isSuspect(value, 1) ? suspect(value) : undefined

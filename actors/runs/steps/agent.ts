@@ -192,8 +192,8 @@ function sessionFor(
 }
 /**
  * Returns the default name of the sessions of a run's agents. It is derived from the channel in
- * which the run originated or, if there is none, from the run's trigger. Without either, it is
- * `default`.
+ * which the run originated. For a run without a channel, it is derived from the trigger of the run.
+ * For a run without a channel and a trigger, it is `default`.
  */
 function usualName({ record, engine }: RunState): string {
   const { channel_id, thread_id } = record.meta ?? engine.meta

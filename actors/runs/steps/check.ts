@@ -65,8 +65,8 @@ function evaluated(
 }
 
 /**
- * Requests the judgment of the next assertion that needs an agent, or concludes the check if there
- * is none.
+ * Requests the judgment of the next assertion that needs an agent. If no such assertion is left,
+ * concludes the check.
  * @param from index of the first assertion that is considered.
  */
 function goOn(on: Draft, step: CheckStep, results: readonly Result[], from: number): void {

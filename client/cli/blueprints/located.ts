@@ -71,8 +71,8 @@ export function segmentsOf(path: string): (string | number)[] {
   )
 }
 /**
- * Returns the place of the member name or list item to which a path leads. If there is none,
- * returns the place of the longest part of the path that exists.
+ * Returns the place of the member name or list item to which a path leads. If the path does not
+ * exist, returns the place to which the longest existing part of the path leads.
  */
 export function placeAt(root: Located, path: readonly (string | number)[]): Place {
   let place = root.place

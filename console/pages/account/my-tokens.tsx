@@ -39,8 +39,8 @@ function Tokens({ project }: { readonly project: string }) {
 
 /**
  * Shows the tokens in the project that the query parameter `project` selects. By default, this is
- * the first project in which the caller's principal is a person or, if there is none, the first
- * project.
+ * the first project in which the caller's principal is a person. If the caller is not a person in
+ * any project, it is the first project.
  */
 export function MyTokens() {
   const all = projects.value

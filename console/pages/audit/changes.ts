@@ -36,7 +36,7 @@ const textOf = (value: unknown): string => {
   return isolate(text.length > MAX_CHARACTERS ? `${text.slice(0, MAX_CHARACTERS)}…` : text)
 }
 /**
- * Returns the changes as one line, such as `name: a → b`; '' if there are none. If a change does
+ * Returns the changes as one line, such as `name: a → b`; '' for no changes. If a change does
  * not consist of `from`, `to` or both, the line contains only the names of the attributes.
  */
 export function changeSummary(changes: AuditEntry['changes']): string {

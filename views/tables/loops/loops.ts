@@ -70,8 +70,8 @@ const missing: Refusal = refuse(
   'There is no such loop in this project.',
 )
 /**
- * Returns an object with the id of the loop whose id is `name` or, if there is none, of the only
- * loop with this name. The object is empty if no loop or more than one loop matches.
+ * Returns an object with the id of a loop: the loop whose id is `name`, or else the only loop whose
+ * name is `name`. The object is empty if no loop or more than one loop matches.
  */
 export function loopNamed(store: Store, project: number, name: string): { readonly id?: string } {
   const known = find(store, project, name)

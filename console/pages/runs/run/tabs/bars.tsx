@@ -8,8 +8,8 @@ import type { Row } from '../data/tree.ts'
 /** Kinds of waits during which other work is in progress. Their bars have a different colour. */
 const elsewhere: ReadonlySet<string> = new Set(['run', 'agent', 'branches'])
 /**
- * Returns the class name of a wait's bar. A wait for a worker has no bar of its own, because it
- * includes the time in which the job is executed.
+ * Returns the class name of the bar of a wait; undefined for a wait for a worker. Such a wait has
+ * no separate bar, because it includes the time in which the job is executed.
  */
 const looks = ({ kind }: WaitSpan): string | undefined =>
   kind === 'worker' ? undefined : elsewhere.has(kind) ? 'elsewhere' : 'idle'
