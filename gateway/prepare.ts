@@ -254,7 +254,7 @@ async function answerAs(edge: Edge, { project, caller }: Call): Promise<Prepared
   return isRefusal(input)
     ? input
     : ((project && (await checkScope(edge, project.id, caller))) ?? {
-        input: { ...input, executes: executesOf(caller) },
+        input: { executes: executesOf(caller), ...input },
       })
 }
 

@@ -3,6 +3,8 @@
  * apply the same patch.
  */
 
+import { extended } from './rules/extended.ts'
+
 /** The fields to set. Null removes a field. */
 export type Patch<T> = { readonly [K in keyof T]?: T[K] | null }
 
@@ -10,7 +12,7 @@ export type Patch<T> = { readonly [K in keyof T]?: T[K] | null }
 export function patch<T extends object>(record: T, change: Patch<T> | undefined): T {
   if (!change) return record
   const values = change as Readonly<Record<string, unknown>>
-  const next = { ...record } as Record<string, unknown>
+  const next = extended(record) as Record<string, unknown>
   let removed = false
   for (const key in values) {
     if (values[key] !== null) next[key] = values[key]
@@ -49,7 +51,7 @@ export function amend<T extends object>(record: T, change: Patch<T> | undefined)
  * faster if the patch begins with the same fields, because the patch is then copied as a whole.
  */
 export function begin<T extends object>(fields: Partial<T>, change: Patch<T> | undefined): T {
-  if (!change) return { ...fields } as T
+  if (!change) return extended(fields) as T
   const first = fields as Readonly<Record<string, unknown>>
   const values = change as Readonly<Record<string, unknown>>
   const names = Object.keys(first)
@@ -62,5 +64,5 @@ export function begin<T extends object>(fields: Partial<T>, change: Patch<T> | u
       return patch(fields as T, change)
     at++
   }
-  return at < names.length ? patch(fields as T, change) : ({ ...change } as T)
+  return at < names.length ? patch(fields as T, change) : (extended(change) as T)
 }

@@ -14,6 +14,7 @@ import type {
   TriggerLimits,
   UnsureReply,
 } from '../../protocol/events/sources.ts'
+import { extended } from '../../protocol/rules/extended.ts'
 import type { Cause, Decided } from '../actor.ts'
 import { withinLimits } from './budget.ts'
 import { hooksFor } from './hooks.ts'
@@ -66,7 +67,7 @@ function store(
   // An event of a private session must not be disclosed to every reader of a run or loop. It
   // therefore resumes no wait, and neither faults of conditions nor reasons for a pause are stored.
   const { wakes, faulty, overruns } =
-    private_session === undefined ? { ...matched, ...limited } : UNHEARD
+    private_session === undefined ? extended(matched, limited) : UNHEARD
   const hooks: Record<string, string> = {}
   for (const webhook_id of webhook_ids) hooks[webhook_id] = cause.mint('delivery')
   const record = hooked ? publication.record : undefined

@@ -12,6 +12,7 @@ import type { Consumer, Interaction } from '../../protocol/interactions/schema.t
 import type { InteractionCommands, InteractionOpened } from '../../protocol/internal.ts'
 import type { SentUrl, UrlParts } from '../../protocol/masked-url.ts'
 import { reservedTags } from '../../protocol/naming.ts'
+import { extended } from '../../protocol/rules/extended.ts'
 import type { Cause, Decided, Decision, Tell } from '../actor.ts'
 import { newUrl, partsOf } from '../kept-url.ts'
 import type { InteractionState } from './state.ts'
@@ -50,7 +51,7 @@ export const create =
         ]
       : []
     return {
-      ...asked(record, partsOf(callback)),
+      events: asked(record, partsOf(callback)).events,
       tells,
       reply: (after: InteractionState) => after.record,
     }
@@ -138,7 +139,7 @@ const asked = (
       type: 'interaction.created',
       id: interaction.id,
       interaction,
-      source: { ...sourceOf(interaction), depth, ...(chain && { chain }) },
+      source: extended(sourceOf(interaction), { depth, ...(chain && { chain }) }),
       ...(step !== undefined && { step }),
       ...(session !== undefined && { session }),
       ...(url_parts && { url_parts }),
@@ -182,8 +183,7 @@ function recordOf(input: Create, cause: Cause): Interaction {
   } = input
   const policy = policyOf(input)
   const run = runOf(input)
-  return {
-    ...born(cause, cause.principal.id),
+  return extended(born(cause, cause.principal.id), {
     kind,
     title: title ?? message ?? '',
     target_user_ids: targetsOf(input),
@@ -203,7 +203,7 @@ function recordOf(input: Create, cause: Cause): Interaction {
       expires_at: timestamp(parseTimestamp(expires_at) ?? cause.at),
     }),
     ...firstRound(policy),
-  }
+  })
 }
 function consumerOf({ consumer }: Create, run: Consumer['run']): Consumer {
   if (run) return { kind: 'run', run }

@@ -17,6 +17,7 @@ import { changed } from '../../protocol/interactions/events.ts'
 import { type Interaction, settledStatuses } from '../../protocol/interactions/schema.ts'
 import type { InteractionCommands, InteractionSettled } from '../../protocol/internal.ts'
 import type { KeptUrl } from '../../protocol/masked-url.ts'
+import { extended } from '../../protocol/rules/extended.ts'
 import type { DeliveryOpening } from '../../protocol/webhooks/delivery.ts'
 import type { Cause, Decided, Decision, Tell } from '../actor.ts'
 import { reduced } from '../events/reduced.ts'
@@ -43,7 +44,7 @@ export function conclude(
   }: { readonly silent?: boolean; readonly invalid?: boolean } = {},
 ): Ended {
   const at = timestamp(cause.at)
-  const full: Change = { ...change, set: { ...change.set, completed_at: at } }
+  const full: Change = { ...change, set: extended(change.set, { completed_at: at }) }
   const after = changed(record, full, cause.at)
   const dispatch = dispatchOf(after, callback, cause)
   return {
@@ -53,7 +54,11 @@ export function conclude(
         id: record.id,
         was: record.status,
         ...full,
-        source: { ...sourceOf(after), record: reduced(after), depth, ...(chain && { chain }) },
+        source: extended(sourceOf(after), {
+          record: reduced(after),
+          depth,
+          ...(chain && { chain }),
+        }),
         ...(withheld && { withheld }),
         ...(invalid && { invalid }),
         ...(dispatch && { dispatch }),
@@ -229,8 +234,7 @@ function sourceOf(after: Interaction): Omit<Source, 'depth' | 'chain'> {
     ...(responder && { responder_id: responder.user_id }),
     ...(resolving_response_id !== undefined && { resolving_response_id }),
   }
-  const event: JsonObject = {
-    ...common,
+  const event: JsonObject = extended(common, {
     ...(status === 'completed' && { outcome }),
     ...(comment !== undefined && { comment }),
     ...(responder && { responder }),
@@ -238,7 +242,7 @@ function sourceOf(after: Interaction): Omit<Source, 'depth' | 'chain'> {
     ...(cancel_reason !== undefined && { cancel_reason }),
     ...(run_id !== undefined && { run_id }),
     ...(session_id !== undefined && { session_id }),
-  }
+  })
   return { event, meta: common }
 }
 

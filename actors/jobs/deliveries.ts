@@ -12,6 +12,7 @@ import {
   ownerOf,
   type QueueEvent,
 } from '../../protocol/jobs/rows.ts'
+import { extended } from '../../protocol/rules/extended.ts'
 import type { GatewayMessage } from '../../protocol/workers/messages.ts'
 import type { ClaimedJob } from '../../protocol/workers/socket.ts'
 import type { WorkerTiming } from '../../protocol/workers/timing.ts'
@@ -116,8 +117,9 @@ export const deliveries = (timing: WorkerTiming): Reactions => ({
     return [
       {
         push: {
-          ...push,
-          ...(owner && { spec: { ...owner, ask: 'job_spec', input: { job_id: id } } }),
+          gateway: push.gateway,
+          message: push.message,
+          ...(owner && { spec: extended(owner, { ask: 'job_spec', input: { job_id: id } }) }),
         },
       },
     ]

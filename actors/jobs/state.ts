@@ -4,6 +4,7 @@
  * form a heap by deadline. The rules are in queue.ts, outcomes.ts and report.ts.
  */
 import type { JobHeader, LeaseGrant } from '../../protocol/jobs/rows.ts'
+import { extended } from '../../protocol/rules/extended.ts'
 import { add, type Order, removeAt, restoreOrder } from '../heap.ts'
 import type { Level } from './waiting-jobs.ts'
 
@@ -117,7 +118,7 @@ export const byDue: Order<QueueState, string> = {
 /** Puts a job under a lease. */
 export function lease(state: QueueState, id: string, grant: LeaseGrant): void {
   const held = state.jobs[id] as Held
-  held.lease = { ...grant, heard: false }
+  held.lease = extended(grant, { heard: false })
   add(state.due, id, byDue, state)
 }
 /** Pauses a job until a time in Unix milliseconds. */

@@ -10,6 +10,7 @@ import type { InteractionCommands } from '../../protocol/internal.ts'
 import type { LoopCommands } from '../../protocol/loops/events.ts'
 import { type RunRecord, shownRun } from '../../protocol/loops/record.ts'
 import type { Patch } from '../../protocol/patch.ts'
+import { extended } from '../../protocol/rules/extended.ts'
 import type { RunEvent, RunEventType, UsageSource } from '../../protocol/runs/events.ts'
 import type { Run, RunStep } from '../../protocol/runs/schema.ts'
 import type { Step } from '../../protocol/workflows/spec.ts'
@@ -77,8 +78,8 @@ export function emit(on: Draft, type: RunEventType, parts: Parts): void {
   const event: { -readonly [K in keyof RunEvent]: RunEvent[K] } = { type }
   if (step !== undefined) event.step = step
   if (payload) event.payload = payload
-  if (run) event.run = { ...run, updated_at: now(on) }
-  if (row) event.row = { ...row, updated_at: now(on) }
+  if (run) event.run = extended(run, { updated_at: now(on) })
+  if (row) event.row = extended(row, { updated_at: now(on) })
   if (usage) event.usage = usage
   if (note) event.private = note as JsonObject
   on.events.push(event)
@@ -88,10 +89,10 @@ export function emit(on: Draft, type: RunEventType, parts: Parts): void {
 function noteOf({ at }: Draft, { step, row, note, place }: Parts): Note | undefined {
   if (at !== undefined)
     return note?.place !== null && (place || (step !== undefined && row))
-      ? { ...note, at, ...(place && { place }) }
+      ? extended(note, { at, ...(place && { place }) })
       : note
   return note
-    ? { ...note, engine: { ...note.engine, ...place } }
+    ? extended(note, { engine: extended(note.engine, place) })
     : { engine: place as Patch<Engine> }
 }
 

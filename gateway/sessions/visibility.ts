@@ -7,6 +7,7 @@
  */
 import type { Shape } from '../../protocol/contract.ts'
 import { isRefusal, type Refusal, refuse } from '../../protocol/errors.ts'
+import { extended } from '../../protocol/rules/extended.ts'
 import type { Caller } from '../auth/authenticate.ts'
 import { namesOf } from '../auth/people.ts'
 import { viewerOf } from '../auth/viewer.ts'
@@ -72,7 +73,7 @@ export function openSessionVisibility({
     const names = 'interaction_id' in of ? await namesOf({ directory }, project, caller) : []
     if (isRefusal(names)) return names
     return await world.view(project, 'session_access', {
-      of: 'interaction_id' in of ? { ...of, names } : of,
+      of: 'interaction_id' in of ? extended(of, { names }) : of,
       viewer: viewerOf(caller),
     })
   }

@@ -132,7 +132,7 @@ function outcomeOf(
         error_message: `the result is larger than ${sizes.result} bytes`,
       }
     }
-    return { ...lease, status, ...(result && { result }) }
+    return { job_id, lease_token, status, ...(result && { result }) }
   }
   return {
     ...lease,

@@ -12,6 +12,7 @@
  */
 import { Worker } from 'node:worker_threads'
 import { cursorOf } from '../../protocol/entry.ts'
+import { extended } from '../../protocol/rules/extended.ts'
 import type { DistanceEngine } from '../../views/tables/tables/vectors/distance.ts'
 import type { Message } from '../../views/view.ts'
 import { behind } from '../../views/view.ts'
@@ -103,7 +104,7 @@ export function serveViewInThread(terms: ViewTerms, ports: ThreadPorts): ServedV
       const end = fresh === undefined ? ports.end() : undefined
       const known = fresh ?? (end === undefined ? undefined : cursorOf(end, 0))
       return calls
-        .call('ask', { ...question, ...(known !== undefined && { fresh: known }) })
+        .call('ask', extended(question, known !== undefined && { fresh: known }))
         .catch((error: unknown) => {
           if (error instanceof ThreadGone) return behind
           throw error

@@ -47,9 +47,9 @@ export function advance(on: Draft): void {
     const at = current(on)
     if (record.status === 'suspended')
       emit(on, 'run.resumed', {
-        ...(at && { step: at.key }),
-        payload: { ...(at && { step: at.key }), ...on.why },
+        payload: at ? { step: at.key, ...on.why } : on.why,
         run: { status: 'running' },
+        ...(at && { step: at.key }),
       })
     if (!at) finish(on)
     else if (on.events.length >= PAUSE_AFTER) pause(on, at.key)

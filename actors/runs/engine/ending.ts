@@ -18,6 +18,7 @@ import type { StopReason } from '../../../protocol/loops/run.ts'
 import { patch } from '../../../protocol/patch.ts'
 import { ExpressionError } from '../../../protocol/rules/expressions/expression.ts'
 import { renderNative } from '../../../protocol/rules/expressions/template.ts'
+import { extended } from '../../../protocol/rules/extended.ts'
 import { sizes } from '../../../protocol/workers/socket.ts'
 import {
   current,
@@ -90,8 +91,8 @@ const ends = {
 export function conclude(on: Draft, { type, step, payload, run, position }: Ending): void {
   const { asked, ending, leaving, more_at } = on.state.engine
   const status = ends[type]
-  const changes = { ...run, completed_at: now(on) }
-  const about = aboutOf(on.state, { ...changes, updated_at: now(on) })
+  const changes = extended(run, { completed_at: now(on) })
+  const about = aboutOf(on.state, extended(changes, { updated_at: now(on) }))
   const engine = {
     ...(leaving && { leaving: null }),
     ...(ending && { ending: null, position }),
@@ -99,7 +100,6 @@ export function conclude(on: Draft, { type, step, payload, run, position }: Endi
     ...(more_at !== undefined && { more_at: null }),
   }
   emit(on, type, {
-    ...(step !== undefined && { step }),
     payload,
     run: changes,
     note: {
@@ -107,6 +107,7 @@ export function conclude(on: Draft, { type, step, payload, run, position }: Endi
       ...environmentEnds(on.state, status),
       ...(Object.keys(engine).length > 0 && { engine }),
     },
+    ...(step !== undefined && { step }),
   })
   // A completed run no longer needs its open interactions. A failed run keeps them, because it may
   // be retried.

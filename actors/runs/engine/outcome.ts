@@ -13,6 +13,7 @@ import { type JsonObject, parseDuration, timestamp } from '../../../protocol/com
 import type { StopReason } from '../../../protocol/loops/run.ts'
 import type { Patch } from '../../../protocol/patch.ts'
 import { ExpressionError } from '../../../protocol/rules/expressions/expression.ts'
+import { extended } from '../../../protocol/rules/extended.ts'
 import type { RunStep } from '../../../protocol/runs/schema.ts'
 import type { Step } from '../../../protocol/workflows/spec.ts'
 import { current, type Draft, emit, now, type Parts, placeOf } from '../draft.ts'
@@ -98,12 +99,11 @@ export function beginStep(on: Draft): void {
   emit(on, 'step.started', {
     step: key,
     payload: { step: key, kind: kindOf(on, step), ...whom(on, step) },
-    row: {
-      ...birth(on, step, key),
-      status: 'running',
+    row: extended(birth(on, step, key), {
+      status: 'running' as const,
       started_at: now(on),
       ...(row && { completed_at: null }),
-    },
+    }),
     ...moving(on),
     ...place,
   })

@@ -4,6 +4,7 @@
  */
 
 import type { RunCommands } from '../../../protocol/internal.ts'
+import { extended } from '../../../protocol/rules/extended.ts'
 import type { RunEvent } from '../../../protocol/runs/events.ts'
 import type { Cause, Decision } from '../../actor.ts'
 import { current, type Draft, draft, emit, emptyDecision, withoutReply } from '../draft.ts'
@@ -33,10 +34,14 @@ export function jobSettled(
   const { on, wait, row, call } = at
   const cancelled = on.state.record.cancel_requested && !on.state.engine.ending
   const attempt = Math.max(row.attempt, wait.base + input.attempt)
-  const log = { ...call, attempt, ...worker(input) }
+  const log = extended(call, { attempt, ...worker(input) })
   if (input.outcome === 'completed') {
     const result = input.result ?? {}
-    emit(on, 'action.completed', { step: wait.step, payload: { ...log, result }, row: { attempt } })
+    emit(on, 'action.completed', {
+      step: wait.step,
+      payload: extended(log, { result }),
+      row: { attempt },
+    })
     on.why = { reason: 'job completed' }
     endWait(on, 'wait.resumed')
     resumeStep(on)

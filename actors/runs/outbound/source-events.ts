@@ -15,6 +15,7 @@ import type {
 import type { EmittedType } from '../../../protocol/events/types.ts'
 import { type RunRecord, shownRun } from '../../../protocol/loops/record.ts'
 import { type Patch, patch } from '../../../protocol/patch.ts'
+import { extended } from '../../../protocol/rules/extended.ts'
 import type { RunEvent } from '../../../protocol/runs/events.ts'
 import { type Run, runAdditions } from '../../../protocol/runs/schema.ts'
 import type { Effect } from '../../actor.ts'
@@ -63,8 +64,10 @@ export function aboutOf(state: RunState, changes?: Patch<RunRecord>): SourceEven
   let name: keyof RunRecord
   for (name in state.record)
     if (!changes || !Object.hasOwn(changes, name)) record[name] = state.record[name]
+  const { depth, chain } = causeOf(state)
   return {
-    ...causeOf(state),
+    depth,
+    ...(chain && { chain }),
     of: loop_id !== undefined ? { loop_id } : definition_id === '' ? {} : { definition_id },
     record: reduced(record, changes ? undefined : MAX_RUNNING_RECORD_LENGTH),
   }
@@ -137,11 +140,10 @@ export const publishEnd =
     const { completed_at } = event.run ?? {}
     const about = aboutIn(event)
     const record = recordAfter(about, event)
-    const payload = {
-      ...(record ? moreOf(record) : about.more),
-      ...event.payload,
-      ...(typeof completed_at === 'string' && { completed_at }),
-    }
+    const payload = extended(
+      extended(record ? moreOf(record) : about.more, event.payload),
+      typeof completed_at === 'string' && { completed_at },
+    )
     return [
       ...toEvents(self, 'source.publish', publication(self, event_type, about, payload, record)),
       ...forwardCommand(event),

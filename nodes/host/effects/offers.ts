@@ -174,7 +174,9 @@ export class Offers {
   #claim(queue: Address, { gateway, takes }: OfferReply): Command {
     const { clock, node } = this.#context.deps
     return {
-      ...queue,
+      kind: queue.kind,
+      project: queue.project,
+      id: queue.id,
       command_id: `c:${this.#context.position.epoch}.${this.#counter++}`,
       name: 'queue.claim',
       input: { gateway, takes },

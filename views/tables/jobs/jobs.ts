@@ -16,6 +16,7 @@ import {
 } from '../../../protocol/jobs/rows.ts'
 import { amend, begin, type Patch } from '../../../protocol/patch.ts'
 import type { ViewQueries } from '../../../protocol/queries/views.ts'
+import { extended } from '../../../protocol/rules/extended.ts'
 import type { RunEvent } from '../../../protocol/runs/events.ts'
 import { terminal } from '../../../protocol/runs/schema.ts'
 import { MAX_WORKER_JOBS, type WorkerJob } from '../../../protocol/workers/rows.ts'
@@ -127,7 +128,7 @@ const kept = (store: Store): WriteBackCache<JobRow> =>
         },
         (row, id) => save(store, row, id),
         {
-          copy: (row) => ({ ...row, record: { ...row.record } }),
+          copy: (row) => ({ ...row, record: extended(row.record) }),
           changes: ({ record }) => !terminal.has(record.status),
         },
       ),

@@ -4,6 +4,7 @@
  */
 import { type Refusal, refuse } from '../../../protocol/errors.ts'
 import { isOfLoop, type RunRecord } from '../../../protocol/loops/record.ts'
+import { extended } from '../../../protocol/rules/extended.ts'
 import { terminal } from '../../../protocol/runs/schema.ts'
 import type { Known, Packed } from '../../shapes.ts'
 import { type Store, type Value, WriteBackCache } from '../../store.ts'
@@ -179,7 +180,7 @@ export const keptRuns = (store: Store): WriteBackCache<RunRow> =>
         (id) => load(store, id),
         (row, id) => save(store, row, id),
         {
-          copy: (row) => ({ ...row, record: { ...row.record } }),
+          copy: (row) => ({ ...row, record: extended(row.record) }),
           changes: ({ record }) => !terminal.has(record.status),
         },
       ),

@@ -1,6 +1,7 @@
 /** The records of steps of runs, folded from the patches of run events. */
 
 import { amend, begin } from '../../../protocol/patch.ts'
+import { extended } from '../../../protocol/rules/extended.ts'
 import type { RunEvent } from '../../../protocol/runs/events.ts'
 import type { RunStep } from '../../../protocol/runs/schema.ts'
 import type { Known, Packed } from '../../shapes.ts'
@@ -41,7 +42,7 @@ const keptSteps = (store: Store): WriteBackCache<StepRow> =>
         (key): StepRow | undefined => {
           const [id, step] = split(key)
           const run = keptRuns(store).get(id)
-          const record = run && stepOf(store, { ...run, id }, step)
+          const record = run && stepOf(store, extended(run, { id }), step)
           return record && { run, record, stored: true }
         },
         (row, key) => {
@@ -63,7 +64,7 @@ const keptSteps = (store: Store): WriteBackCache<StepRow> =>
           row.stored = true
         },
         {
-          copy: (row) => ({ ...row, record: { ...row.record } }),
+          copy: (row) => ({ run: row.run, record: extended(row.record), stored: row.stored }),
           // A partial flush does not store active runs. Therefore, it must not store their steps
           // either: no step is stored before its run.
           changes: (_, key) => isActive(store, split(key)[0]),
