@@ -1,10 +1,10 @@
 /**
- * Measures the cost of a run in this tree and, optionally, in another commit. Every round measures
- * each tree once, in alternating order. Each measurement starts a new server whose journal has the
- * setting `fsync always`.
+ * Measures the cost of a run in this tree and, optionally, in another commit. Every round starts a
+ * new server for each tree, whose journal has the setting `fsync always`, and keeps them busy in
+ * turn.
  */
 import { StartFault } from '../nodes/process/fault.ts'
-import { compare, turns } from './cost/compare.ts'
+import { compare } from './cost/compare.ts'
 import { profileTree } from './cost/profile.ts'
 import { comparisonTable, profileTables, singleTable, told, verdictOf } from './cost/report.ts'
 import { type Load, measureRound } from './cost/round.ts'
@@ -65,13 +65,10 @@ async function table(
   const { unit } = load.scenario
   const measured: Figures[][] = [[], []]
   const trees = theirs ? [ours, theirs] : [ours]
-  for (const [round, order] of turns(times).entries())
-    for (const which of order) {
-      const tree = trees[which]
-      if (!tree) continue
-      const figures = await measureRound(tree, load)
+  for (let round = 1; round <= times; round++)
+    for (const [which, figures] of (await measureRound(trees, load)).entries()) {
       measured[which]?.push(figures)
-      load.say(`${tree.name}, ${round + 1} of ${times}: ${told(figures)}`)
+      load.say(`${trees[which]?.name}, ${round} of ${times}: ${told(figures)}`)
     }
   const [mine = [], others = []] = measured
   if (!theirs) return singleTable(unit, mine)

@@ -1,9 +1,12 @@
 /**
- * Measures a tree in one round: a new installation is started, warmed up, and kept busy. The
- * measurement begins when the work of the warm-up has settled, and ends when nothing more is
- * stored, so deferred work is included. All figures are per unit of the scenario, except the rate.
+ * Measures trees in one round: for each tree, a new installation is started and warmed up. Then the
+ * trees are kept busy in turn, each with a small part of the load at a time. A change in the speed
+ * of the machine therefore affects all trees. The measurement begins when the work of the warm-up
+ * has settled, and ends when nothing more is stored, so deferred work is included. All figures are
+ * per unit of the scenario, except the rate.
  */
 import { type Figures, inFlight, pause } from '../support/measure.ts'
+import { turns } from './compare.ts'
 import { type Installation, type Stored, startInstallation, threadTimes } from './installation.ts'
 import { type Counted, openProbes, type Probes } from './probes.ts'
 import type { Scenario } from './scenarios.ts'
@@ -15,6 +18,11 @@ import type { Tree } from './trees.ts'
  * the compiler's work is done.
  */
 const WARM_UNITS = 8000
+/**
+ * Number of parts of the load of a round. A part of 1,500 runs takes about a second, and the speed
+ * of a shared machine changes within seconds.
+ */
+const PARTS = 10
 
 /** The load that is measured in each round. */
 export interface Load {
@@ -114,53 +122,103 @@ export async function warmed<T>(
   }
 }
 
-/** Measures one round of a tree. `report.ts` describes the figures. */
-export const measureRound = (tree: Tree, load: Load): Promise<Figures> =>
-  warmed(tree, load, async ({ installation, probes, drive, settled }) => {
-    const units = load.count * load.scenario.units
-    const before = await settled()
-    await probes.send('count')
-    const cpu = process.cpuUsage()
-    const started = performance.now()
-    await drive('busy', load.count)
-    const seconds = (performance.now() - started) / 1000
-    const { user, system } = process.cpuUsage(cpu)
-    const after = await settled()
-    const answers = await probes.send<Counted>('counted')
-    const growth = (name: keyof Stored) => (after.stored[name] - before.stored[name]) / units
+/** What the client used and needed for its part of the load of a tree. */
+interface Driven {
+  /** Processor time of this process in µs. */
+  cpu: number
+  seconds: number
+}
 
-    const figures: Record<string, number> = {}
-    let server = 0
-    for (const [role, pid] of installation.processes) {
-      const [from, to] = [before.roles.get(role), after.roles.get(role)]
-      if (!from || !to) continue
-      const spent = (task: number) => ((to.get(task) ?? 0) - (from.get(task) ?? 0)) / units
-      const whole = sum([...to.keys()].map(spent))
-      const own = answers.filter((answer) => answer.pid === pid)
-      server += whole
-      if (installation.processes.size > 1) figures[role] = whole
-      let threads = 0
-      for (const thread of ['main', 'view']) {
-        const time = sum(own.filter((one) => one.thread === thread).map(({ task }) => spent(task)))
-        threads += time
-        if (time > 0) figures[`${role}: ${thread} thread`] = time
+/** Measures one round of several trees, in turn. `report.ts` describes the figures. */
+export async function measureRound(trees: readonly Tree[], load: Load): Promise<Figures[]> {
+  return eachWarmed(trees, load, async (busy) => {
+    const before = await Promise.all(
+      busy.map(async ({ probes, settled }) => {
+        const reading = await settled()
+        await probes.send('count')
+        return reading
+      }),
+    )
+    const driven = busy.map((): Driven => ({ cpu: 0, seconds: 0 }))
+    const order = busy.map((_, tree) => tree)
+    for (const [part, turn] of turns(Math.min(PARTS, load.count)).entries())
+      for (const tree of turn[0] === 0 ? order : order.toReversed()) {
+        const [one, sum] = [busy[tree], driven[tree]]
+        if (one && sum) await drivePart(one, part, load, sum)
       }
-      figures[`${role}: other threads`] = whole - threads
-    }
-    const nats = (after.nats - before.nats) / units
-    return {
-      'server + NATS': server + nats,
-      server,
-      ...figures,
-      NATS: nats,
-      load: (user + system) / units,
-      'garbage collection': (sum(answers.map(({ result }) => result.pause)) || 0) / units,
-      allocation: sum(answers.map(({ result }) => result.allocated)) / units,
-      'journal bytes': growth('journal'),
-      'journal messages': growth('messages'),
-      'view bytes': growth('views'),
-      'state bytes': growth('state'),
-      'state keys': growth('keys'),
-      rate: units / seconds,
-    }
+    return Promise.all(
+      busy.map((one, tree) =>
+        figuresOf(one, load, before[tree] as Reading, driven[tree] as Driven),
+      ),
+    )
   })
+}
+/** Starts and warms up trees, one after the other, passes all of them to `measure`, and stops them. */
+const eachWarmed = <T>(
+  [tree, ...others]: readonly Tree[],
+  load: Load,
+  measure: (busy: readonly Busy[]) => Promise<T>,
+): Promise<T> =>
+  tree
+    ? warmed(tree, load, (busy) => eachWarmed(others, load, (rest) => measure([busy, ...rest])))
+    : measure([])
+
+/** Keeps an installation busy with one part of the load, and adds what the client used. */
+async function drivePart({ drive }: Busy, part: number, { count }: Load, sum: Driven) {
+  const parts = Math.min(PARTS, count)
+  const items = Math.floor((count * (part + 1)) / parts) - Math.floor((count * part) / parts)
+  const cpu = process.cpuUsage()
+  const started = performance.now()
+  await drive(`busy-${part}`, items)
+  sum.seconds += (performance.now() - started) / 1000
+  const { user, system } = process.cpuUsage(cpu)
+  sum.cpu += user + system
+}
+
+/** Waits until the work has settled. Returns the figures of an installation since `before`. */
+async function figuresOf(
+  { installation, probes, settled }: Busy,
+  load: Load,
+  before: Reading,
+  driven: Driven,
+): Promise<Figures> {
+  const units = load.count * load.scenario.units
+  const after = await settled()
+  const answers = await probes.send<Counted>('counted')
+  const growth = (name: keyof Stored) => (after.stored[name] - before.stored[name]) / units
+
+  const figures: Record<string, number> = {}
+  let server = 0
+  for (const [role, pid] of installation.processes) {
+    const [from, to] = [before.roles.get(role), after.roles.get(role)]
+    if (!from || !to) continue
+    const spent = (task: number) => ((to.get(task) ?? 0) - (from.get(task) ?? 0)) / units
+    const whole = sum([...to.keys()].map(spent))
+    const own = answers.filter((answer) => answer.pid === pid)
+    server += whole
+    if (installation.processes.size > 1) figures[role] = whole
+    let threads = 0
+    for (const thread of ['main', 'view']) {
+      const time = sum(own.filter((one) => one.thread === thread).map(({ task }) => spent(task)))
+      threads += time
+      if (time > 0) figures[`${role}: ${thread} thread`] = time
+    }
+    figures[`${role}: other threads`] = whole - threads
+  }
+  const nats = (after.nats - before.nats) / units
+  return {
+    'server + NATS': server + nats,
+    server,
+    ...figures,
+    NATS: nats,
+    load: driven.cpu / units,
+    'garbage collection': (sum(answers.map(({ result }) => result.pause)) || 0) / units,
+    allocation: sum(answers.map(({ result }) => result.allocated)) / units,
+    'journal bytes': growth('journal'),
+    'journal messages': growth('messages'),
+    'view bytes': growth('views'),
+    'state bytes': growth('state'),
+    'state keys': growth('keys'),
+    rate: units / driven.seconds,
+  }
+}
