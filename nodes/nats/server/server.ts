@@ -6,6 +6,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:net'
+import { availableParallelism } from 'node:os'
 import { join, resolve } from 'node:path'
 import { endWithUs } from '../../process/ending.ts'
 import { StartFault } from '../../process/fault.ts'
@@ -182,6 +183,16 @@ const readiness = (child: ChildProcess, warn: (line: string) => void): Promise<v
   })
 
 /**
+ * Returns the environment of the server. It may use half of the processors, because the service
+ * uses the others. The scheduler of Go keeps as many threads active as it may use processors, which
+ * costs more than the server gains (bench/HISTORY.md). A value that the operator has set applies.
+ */
+const environment = (): NodeJS.ProcessEnv => ({
+  GOMAXPROCS: String(Math.max(1, Math.floor(availableParallelism() / 2))),
+  ...process.env,
+})
+
+/**
  * Starts a server and waits until it is ready.
  * @throws StartFault when the folder is in use, the port is taken or the server does not start.
  */
@@ -201,6 +212,7 @@ export async function startServer(given: ServerOptions): Promise<Server> {
   const child = spawn(options.binary, ['-c', path], {
     stdio: ['ignore', 'ignore', 'pipe'],
     detached: true,
+    env: environment(),
   })
   let expected = false
   const exited = new Promise<Ended>((done) => {
