@@ -7,6 +7,7 @@ import type { Event } from '../entry.ts'
 import type { Chain } from '../events/sources.ts'
 import type { UrlParts } from '../masked-url.ts'
 import { type Patch, patch } from '../patch.ts'
+import { extended } from '../rules/extended.ts'
 import type { Interaction, LifecycleEvent, Response } from './schema.ts'
 
 /**
@@ -115,11 +116,10 @@ export function changed(
   at: number,
 ): Interaction {
   const next = patch(record, set)
-  return {
-    ...next,
+  return extended(next, {
     ...(outcome && { outcome: outcome.value }),
     ...(response && { responses: [...next.responses, response] }),
     ...(lifecycle && { lifecycle: [...next.lifecycle, lifecycle] }),
     updated_at: timestamp(at),
-  }
+  })
 }
