@@ -14,10 +14,10 @@ import type { Tree } from './trees.ts'
 
 /**
  * Minimum number of units of the warm-up. During the first few thousand units, V8's optimizing
- * compiler uses more processor time than the garbage collectors. By the end of the warm-up, most of
- * the compiler's work is done.
+ * compiler uses more processor time than the garbage collectors, and after 9,000 units still as
+ * much. By the end of the warm-up, most of the compiler's work is done.
  */
-const WARM_UNITS = 8000
+const WARM_UNITS = 16_000
 /**
  * Number of parts of the load of a round. A part of 1,500 runs takes about a second, and the speed
  * of a shared machine changes within seconds.
