@@ -19,10 +19,12 @@ import type { Tree } from './trees.ts'
  */
 const WARM_UNITS = 16_000
 /**
- * Number of parts of the load of a round. A part of 1,500 runs takes about a second, and the speed
- * of a shared machine changes within seconds.
+ * Number of parts of the load of a round. A part of 750 runs takes about half a second, and the
+ * speed of a shared machine changes within seconds.
  */
-const PARTS = 10
+const PARTS = 20
+/** Milliseconds for which the processor time of an idle installation is measured. */
+const IDLE_MS = 4000
 
 /** The load that is measured in each round. */
 export interface Load {
@@ -128,6 +130,26 @@ interface Driven {
   cpu: number
   seconds: number
 }
+/**
+ * Returns the processor time that an idle installation uses while other trees are busy, by thread
+ * id, and that of its NATS server as `nats`, in µs.
+ * @param seconds time for which other trees were busy.
+ */
+async function idleTimes(installation: Installation, seconds: number) {
+  const times = () =>
+    new Map<number | 'nats', number>([
+      ...[...installation.processes.values()].flatMap((pid) => [...threadTimes(pid)]),
+      ['nats', sum(threadTimes(installation.nats).values())],
+    ])
+  if (seconds === 0) return new Map<number | 'nats', number>()
+  const before = times()
+  const started = performance.now()
+  await pause(IDLE_MS)
+  const part = (seconds * 1000) / (performance.now() - started)
+  return new Map(
+    [...times()].map(([task, time]) => [task, (time - (before.get(task) ?? time)) * part]),
+  )
+}
 
 /** Measures one round of several trees, in turn. `report.ts` describes the figures. */
 export async function measureRound(trees: readonly Tree[], load: Load): Promise<Figures[]> {
@@ -146,9 +168,10 @@ export async function measureRound(trees: readonly Tree[], load: Load): Promise<
         const [one, sum] = [busy[tree], driven[tree]]
         if (one && sum) await drivePart(one, part, load, sum)
       }
+    const seconds = sum(driven.map((one) => one.seconds))
     return Promise.all(
       busy.map((one, tree) =>
-        figuresOf(one, load, before[tree] as Reading, driven[tree] as Driven),
+        figuresOf(one, load, before[tree] as Reading, driven[tree] as Driven, seconds),
       ),
     )
   })
@@ -175,16 +198,22 @@ async function drivePart({ drive }: Busy, part: number, { count }: Load, sum: Dr
   sum.cpu += user + system
 }
 
-/** Waits until the work has settled. Returns the figures of an installation since `before`. */
+/**
+ * Waits until the work has settled. Returns the figures of an installation since `before`, without
+ * the processor time that it needed while other trees were busy.
+ * @param seconds time for which all trees were busy, including this one.
+ */
 async function figuresOf(
   { installation, probes, settled }: Busy,
   load: Load,
   before: Reading,
   driven: Driven,
+  seconds: number,
 ): Promise<Figures> {
   const units = load.count * load.scenario.units
   const after = await settled()
   const answers = await probes.send<Counted>('counted')
+  const idle = await idleTimes(installation, seconds - driven.seconds)
   const growth = (name: keyof Stored) => (after.stored[name] - before.stored[name]) / units
 
   const figures: Record<string, number> = {}
@@ -192,7 +221,8 @@ async function figuresOf(
   for (const [role, pid] of installation.processes) {
     const [from, to] = [before.roles.get(role), after.roles.get(role)]
     if (!from || !to) continue
-    const spent = (task: number) => ((to.get(task) ?? 0) - (from.get(task) ?? 0)) / units
+    const spent = (task: number) =>
+      ((to.get(task) ?? 0) - (from.get(task) ?? 0) - (idle.get(task) ?? 0)) / units
     const whole = sum([...to.keys()].map(spent))
     const own = answers.filter((answer) => answer.pid === pid)
     server += whole
@@ -205,7 +235,7 @@ async function figuresOf(
     }
     figures[`${role}: other threads`] = whole - threads
   }
-  const nats = (after.nats - before.nats) / units
+  const nats = (after.nats - before.nats - (idle.get('nats') ?? 0)) / units
   return {
     'server + NATS': server + nats,
     server,
