@@ -24,13 +24,6 @@ export interface Compared {
 }
 
 /**
- * Returns the order in which trees 0 and 1 are measured: 0 1, 1 0, 0 1, …. Changes in the speed of
- * the machine then favor neither tree.
- */
-export const turns = (rounds: number): (readonly [0 | 1, 0 | 1])[] =>
-  Array.from({ length: rounds }, (_, round) => (round % 2 === 0 ? [0, 1] : [1, 0]))
-
-/**
  * Compares each figure by its ratio in every round. A round has no ratio for a figure that is
  * missing in one of the trees or is zero in both. If no round has a ratio, the statistics are NaN.
  * @param ours figures of this tree, one element per round.

@@ -6,11 +6,11 @@
  * per unit of the scenario, except the rate.
  */
 import { type Figures, inFlight, pause } from '../support/measure.ts'
-import { turns } from './compare.ts'
 import { type Installation, type Stored, startInstallation, threadTimes } from './installation.ts'
 import { type Counted, openProbes, type Probes } from './probes.ts'
 import type { Scenario } from './scenarios.ts'
 import type { Tree } from './trees.ts'
+import { inTurn } from './turns.ts'
 
 /**
  * Minimum number of units of the warm-up. During the first few thousand units, V8's optimizing
@@ -18,11 +18,6 @@ import type { Tree } from './trees.ts'
  * much. By the end of the warm-up, most of the compiler's work is done.
  */
 const WARM_UNITS = 16_000
-/**
- * Number of parts of the load of a round. A part of 750 runs takes about half a second, and the
- * speed of a shared machine changes within seconds.
- */
-const PARTS = 20
 /** Milliseconds for which the processor time of an idle installation is measured. */
 const IDLE_MS = 4000
 
@@ -86,7 +81,7 @@ async function settled(installation: Installation): Promise<Reading> {
   }
 }
 
-/** An installation that has been warmed up. */
+/** An installation that can be kept busy. */
 export interface Busy {
   readonly installation: Installation
   readonly probes: Probes
@@ -94,11 +89,11 @@ export interface Busy {
   drive(name: string, count: number): Promise<void>
   settled(): Promise<Reading>
 }
-/** Starts a tree, warms it up, passes it to `measure`, and stops it. */
-export async function warmed<T>(
+/** Starts a tree, passes it to `use`, and stops it. */
+async function opened<T>(
   tree: Tree,
-  { scenario, count, separate, say }: Load,
-  measure: (busy: Busy) => Promise<T>,
+  { scenario, separate, say }: Load,
+  use: (busy: Busy) => Promise<T>,
 ): Promise<T> {
   const probes = openProbes()
   const installation = await startInstallation(tree, separate, probes).catch((error: unknown) => {
@@ -107,22 +102,46 @@ export async function warmed<T>(
   })
   try {
     const { work, stop } = await scenario.open(installation, say)
-    const drive = async (name: string, items: number) =>
-      void (await inFlight(scenario.concurrency, items, (i) => work(`${name}-${i}`)))
-    await drive('warm', Math.max(Math.ceil(WARM_UNITS / scenario.units), Math.ceil(count / 5)))
-    const measured = await measure({
+    const used = await use({
       installation,
       probes,
-      drive,
+      drive: async (name, items) =>
+        void (await inFlight(scenario.concurrency, items, (i) => work(`${name}-${i}`))),
       settled: () => settled(installation),
     })
     stop()
-    return measured
+    return used
   } finally {
     await installation.stop()
     probes.close()
   }
 }
+/** Starts trees, passes all of them to `use`, and stops them. */
+const eachOpened = <T>(
+  [tree, ...others]: readonly Tree[],
+  load: Load,
+  use: (busy: readonly Busy[]) => Promise<T>,
+): Promise<T> =>
+  tree
+    ? opened(tree, load, (busy) => eachOpened(others, load, (rest) => use([busy, ...rest])))
+    : use([])
+
+/**
+ * Warms up trees in turn, so that none of them is idle for long before it is measured: V8 frees
+ * memory and code of an idle process.
+ */
+const warmUp = (busy: readonly Busy[], { scenario, count }: Load): Promise<void> =>
+  inTurn(
+    busy.length,
+    Math.max(Math.ceil(WARM_UNITS / scenario.units), Math.ceil(count / 5)),
+    async (tree, items, part) => busy[tree]?.drive(`warm-${part}`, items),
+  )
+/** Starts a tree, warms it up, passes it to `measure`, and stops it. */
+export const warmed = <T>(tree: Tree, load: Load, measure: (busy: Busy) => Promise<T>) =>
+  opened(tree, load, async (busy): Promise<T> => {
+    await warmUp([busy], load)
+    return measure(busy)
+  })
 
 /** What the client used and needed for its part of the load of a tree. */
 interface Driven {
@@ -152,8 +171,9 @@ async function idleTimes(installation: Installation, seconds: number) {
 }
 
 /** Measures one round of several trees, in turn. `report.ts` describes the figures. */
-export async function measureRound(trees: readonly Tree[], load: Load): Promise<Figures[]> {
-  return eachWarmed(trees, load, async (busy) => {
+export const measureRound = (trees: readonly Tree[], load: Load): Promise<Figures[]> =>
+  eachOpened(trees, load, async (busy) => {
+    await warmUp(busy, load)
     const before = await Promise.all(
       busy.map(async ({ probes, settled }) => {
         const reading = await settled()
@@ -162,12 +182,10 @@ export async function measureRound(trees: readonly Tree[], load: Load): Promise<
       }),
     )
     const driven = busy.map((): Driven => ({ cpu: 0, seconds: 0 }))
-    const order = busy.map((_, tree) => tree)
-    for (const [part, turn] of turns(Math.min(PARTS, load.count)).entries())
-      for (const tree of turn[0] === 0 ? order : order.toReversed()) {
-        const [one, sum] = [busy[tree], driven[tree]]
-        if (one && sum) await drivePart(one, part, load, sum)
-      }
+    await inTurn(busy.length, load.count, async (tree, items, part) => {
+      const [one, sum] = [busy[tree], driven[tree]]
+      if (one && sum) await drivePart(one, items, part, sum)
+    })
     const seconds = sum(driven.map((one) => one.seconds))
     return Promise.all(
       busy.map((one, tree) =>
@@ -175,21 +193,9 @@ export async function measureRound(trees: readonly Tree[], load: Load): Promise<
       ),
     )
   })
-}
-/** Starts and warms up trees, one after the other, passes all of them to `measure`, and stops them. */
-const eachWarmed = <T>(
-  [tree, ...others]: readonly Tree[],
-  load: Load,
-  measure: (busy: readonly Busy[]) => Promise<T>,
-): Promise<T> =>
-  tree
-    ? warmed(tree, load, (busy) => eachWarmed(others, load, (rest) => measure([busy, ...rest])))
-    : measure([])
 
 /** Keeps an installation busy with one part of the load, and adds what the client used. */
-async function drivePart({ drive }: Busy, part: number, { count }: Load, sum: Driven) {
-  const parts = Math.min(PARTS, count)
-  const items = Math.floor((count * (part + 1)) / parts) - Math.floor((count * part) / parts)
+async function drivePart({ drive }: Busy, items: number, part: number, sum: Driven) {
   const cpu = process.cpuUsage()
   const started = performance.now()
   await drive(`busy-${part}`, items)

@@ -1,17 +1,28 @@
 /** The comparison of two source trees whose cost was measured alternately. */
 import fc from 'fast-check'
 import t from 'tap'
-import { compare, turns } from '../../bench/cost/compare.ts'
+import { compare } from '../../bench/cost/compare.ts'
+import { inTurn } from '../../bench/cost/turns.ts'
 
 const rounds = (name: string, ...values: readonly number[]) =>
   values.map((value) => ({ [name]: value }))
 
-t.test('neither tree is always measured first', async (t) => {
-  t.strictSame(turns(3), [
-    [0, 1],
-    [1, 0],
-    [0, 1],
-  ])
+t.test('trees are driven in turn, each with all of the load', async (t) => {
+  const calls: [tree: number, items: number][] = []
+  await inTurn(2, 45, async (tree, items) => void calls.push([tree, items]))
+  t.strictSame(
+    calls.slice(0, 4).map(([tree]) => tree),
+    [0, 1, 1, 0],
+    'neither tree is always first',
+  )
+  for (const tree of [0, 1]) {
+    const items = calls.flatMap(([driven, items]) => (driven === tree ? [items] : []))
+    t.equal(items.length, 20)
+    t.equal(
+      items.reduce((sum, part) => sum + part, 0),
+      45,
+    )
+  }
 })
 
 t.test('medians and ratios are those of the rounds', async (t) => {
