@@ -35,7 +35,8 @@ export async function bench(terms: Terms): Promise<string> {
       `${whole(load.count * units)} ${unit}s in each round, ${concurrency * units} in flight at most, fsync always,`,
       `${roles ? 'separate processes for shards, views and gateway' : 'one process with all roles'}.`,
       quick ? 'Few rounds of few runs: a first impression.' : '',
-      'Processor time: as Linux reports it for threads, from the end of the warm-up until nothing more is stored.',
+      'Processor time: as Linux reports it for threads, from the end of the warm-up until nothing more is stored,',
+      'without what an idle server uses while another tree is busy.',
       'Allocation: of the heaps of V8 between garbage collections, without the content of buffers.',
       'Views: used pages of their files. Snapshots: growth of the store of state and of large values.',
     )

@@ -183,8 +183,8 @@ export const measureRound = (trees: readonly Tree[], load: Load): Promise<Figure
     )
     const driven = busy.map((): Driven => ({ cpu: 0, seconds: 0 }))
     await inTurn(busy.length, load.count, async (tree, items, part) => {
-      const [one, sum] = [busy[tree], driven[tree]]
-      if (one && sum) await drivePart(one, items, part, sum)
+      const [one, total] = [busy[tree], driven[tree]]
+      if (one && total) await drivePart(one, items, part, total)
     })
     const seconds = sum(driven.map((one) => one.seconds))
     return Promise.all(
@@ -195,13 +195,13 @@ export const measureRound = (trees: readonly Tree[], load: Load): Promise<Figure
   })
 
 /** Keeps an installation busy with one part of the load, and adds what the client used. */
-async function drivePart({ drive }: Busy, items: number, part: number, sum: Driven) {
+async function drivePart({ drive }: Busy, items: number, part: number, total: Driven) {
   const cpu = process.cpuUsage()
   const started = performance.now()
   await drive(`busy-${part}`, items)
-  sum.seconds += (performance.now() - started) / 1000
+  total.seconds += (performance.now() - started) / 1000
   const { user, system } = process.cpuUsage(cpu)
-  sum.cpu += user + system
+  total.cpu += user + system
 }
 
 /**

@@ -64,7 +64,7 @@ const keptSteps = (store: Store): WriteBackCache<StepRow> =>
           row.stored = true
         },
         {
-          copy: (row) => ({ run: row.run, record: extended(row.record), stored: row.stored }),
+          copy: (row) => ({ ...row, record: extended(row.record) }),
           // A partial flush does not store active runs. Therefore, it must not store their steps
           // either: no step is stored before its run.
           changes: (_, key) => isActive(store, split(key)[0]),
