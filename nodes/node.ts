@@ -7,13 +7,14 @@ import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { actorKinds } from '../actors/kinds.ts'
-import { type Directory, openDirectory } from '../gateway/directory.ts'
-import type { Log, World } from '../gateway/ports.ts'
+import { openDirectory } from '../gateway/directory.ts'
+import type { Log } from '../gateway/ports.ts'
 import { names } from '../protocol/subjects.ts'
 import { firstSignInLink } from './commands/sign-in-link.ts'
 import { gatewaySettings } from './config/gateway.ts'
 import { roles } from './config/settings.ts'
 import type { Config } from './config.ts'
+import { openInterest } from './host/cluster/interest.ts'
 import { Membership } from './host/cluster/membership.ts'
 import { createNeighbours, listenAs } from './host/cluster/neighbours.ts'
 import { claimOverBus, createInstance } from './host/cluster/node-id.ts'
@@ -42,6 +43,7 @@ import { createGuard } from './outbound/guard.ts'
 import { openOutbound } from './outbound/open.ts'
 import { StartFault } from './process/fault.ts'
 import { portFault, urlOf } from './process/port-fault.ts'
+import { openGateway, receiveMail } from './roles/edge.ts'
 import { createEmbedder } from './roles/embed.ts'
 import { startSweeping } from './roles/sweep.ts'
 import { verifyJournals } from './roles/verify.ts'
@@ -80,24 +82,6 @@ export interface RunningNode {
   leave(): void
   /** Stops gracefully: finishes pending answers and releases the node's shards. */
   stop(): Promise<void>
-}
-
-/**
- * Starts the e-mail listener. Its packages are loaded here, only if the listener is configured,
- * because loading them takes a quarter of the processor time of a node's start.
- */
-async function receiveMail(settings: NonNullable<Config['mail']>, world: World) {
-  const { startMail } = await import('./mail/start.ts')
-  return startMail(world, settings)
-}
-
-/** Creates the gateway. Its modules are loaded here, so only nodes with this role load them. */
-async function openGateway(world: World, directory: Directory) {
-  const { createGateway } = await import('../gateway/server.ts')
-  const { CHAT } = await import('../gateway/pages/chat.ts')
-  const { browserModules } = await import('./browser.ts')
-  const { loadConsole } = await import('./console.ts')
-  return createGateway(world, directory, { modules: browserModules(CHAT), console: loadConsole })
 }
 
 /**
@@ -169,7 +153,11 @@ export async function startNode(
     const blobs = createBlobs(nats)
     const files = await openFiles(config.bucket, blobs, stops)
     const cluster = createRegistry(nats, names.cluster, () => ensureCluster(nats, config.replicas))
-    const bus: Bus = createBus(nats, () => membership.alone())
+    const bus: Bus = createBus(
+      nats,
+      () => membership.alone(),
+      (subject) => interest.others.wants(subject),
+    )
     const logs = await openLogs(nats, bus, config.logs.stored, config.replicas)
     const neighbours = createNeighbours(bus)
     const membership = new Membership(cluster, systemClock, { id, roles: config.roles }, neighbours)
@@ -186,8 +174,15 @@ export async function startNode(
     )
     membership.hold({ self, revision, superseded: doom })
     membership.report(() => storage.stops())
-    listenAs(bus, id, () => membership.unsure())
-    nats.onReconnect(() => membership.unsure())
+    const parts = { membership, neighbours }
+    const interest = openInterest(id, self.instance, systemClock, parts)
+    const mayHaveMissed = () => {
+      membership.unsure()
+      interest.others.joined()
+    }
+    listenAs(bus, id, mayHaveMissed, (report) => interest.others.note(report))
+    nats.onReconnect(mayHaveMissed)
+    stops.push(interest.own.start())
     const local = new LocalShards()
     const shared = { bus, local, clock: systemClock, random: systemRandom(), log }
     const hasViews = config.roles.includes('views')
@@ -203,8 +198,10 @@ export async function startNode(
       snapshots,
       blobs,
       format: () =>
-        formatOf(config.journal_format, !membership.alone(), (format) =>
-          membership.allRead(format),
+        formatOf(
+          config.journal_format,
+          !membership.alone() && interest.others.wantsMuch(),
+          (format) => membership.allRead(format),
         ),
       files,
       ...shared,
@@ -240,6 +237,7 @@ export async function startNode(
       logs,
       ...(embedder && { embedder }),
       membership,
+      interest: interest.own,
       count: metrics,
       unready,
       storage: report,

@@ -23,6 +23,7 @@ import type { ViewQueries, ViewQueryName } from '../protocol/queries/views.ts'
 import type { Preview, Previewed } from '../protocol/sessions/transcript/previews.ts'
 import { hashOf, partitionOf, subjects } from '../protocol/subjects.ts'
 import type { GatewayMessage, Offer } from '../protocol/workers/messages.ts'
+import { type OwnInterest, reportedKinds } from './host/cluster/interest.ts'
 import type { Membership } from './host/cluster/membership.ts'
 import { answerEach } from './host/effects/pushes.ts'
 import type { LocalShards } from './host/local-shards.ts'
@@ -54,6 +55,8 @@ export interface WorldParts {
   readonly clock: Clock
   readonly random: Random
   readonly membership: Membership
+  /** Reports to owners what this process follows; absent if it follows no runs and sessions. */
+  readonly interest?: Pick<OwnInterest, 'follow' | 'settled'>
   readonly log: Log
   readonly count: Counters
   unreachable(url: string): Promise<string | undefined>
@@ -92,6 +95,8 @@ export function createWorld(parts: WorldParts): World {
   async function view(partition: number, query: Omit<Question, 'id'>): Promise<unknown> {
     const message: Question = { ...query, id: `${parts.node}/${born}/${queries++}` }
     const until = clock.elapsed() + settings.deadline
+    const reports = parts.interest?.settled()
+    if (reports) await reports
     // After a timeout, the next attempt may take longer, because some queries read many rows.
     let timeout = RETRY_AFTER_MS
     for (let attempt = 0; ; attempt++) {
@@ -173,10 +178,17 @@ export function createWorld(parts: WorldParts): World {
           view(partition, { name, project: parts.organization, input }),
         ),
       ) as Promise<(ViewQueries[N]['reply'] | Refusal)[]>,
-    live: (project, kind, id, on) =>
-      bus.subscribe(subjects.live(project, kind, id), (message) => {
+    live: (project, kind, id, on) => {
+      const subject = subjects.live(project, kind, id)
+      const stop = bus.subscribe(subject, (message) => {
         on(message as PlacedEntry)
-      }),
+      })
+      const forget = reportedKinds.has(kind) ? parts.interest?.follow(subject) : undefined
+      return () => {
+        stop()
+        forget?.()
+      }
+    },
     moved: (project, on) =>
       bus.subscribe(subjects.moved(project), (message) => {
         on((message as { cursor: number }).cursor)

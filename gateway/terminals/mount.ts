@@ -140,7 +140,10 @@ export function mountTerminals(app: TemplatedApp, edge: Edge): { leave(): void; 
           if (aborted) return
           if (isRefusal(grant)) rejectUpgrade(res, rejectionOf(grant))
           else if (leaving) rejectUpgrade(res, rejectionOf(refuse('service_unavailable')))
-          else res.upgrade<Data>({ grant }, key, protocol, extensions, context)
+          else
+            res.cork(() => {
+              res.upgrade<Data>({ grant }, key, protocol, extensions, context)
+            })
         })
     },
     open: (ws) => {

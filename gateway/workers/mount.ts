@@ -93,7 +93,9 @@ export function mountWorkerSocket(
         if (aborted) return
         if ('status' in answer) return rejectUpgrade(res, answer)
         if (leaving || hub.stopping()) return rejectUpgrade(res, stopping)
-        res.upgrade<Data>({ grant: answer.grant }, key, answer.protocol, extensions, context)
+        res.cork(() => {
+          res.upgrade<Data>({ grant: answer.grant }, key, answer.protocol, extensions, context)
+        })
       })
     },
     open: (ws) => {

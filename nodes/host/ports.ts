@@ -137,6 +137,12 @@ export interface Bus {
    */
   hears(topic: string): boolean
   /**
+   * Whether a message to this subject may have a subscriber, in this or another process. Other
+   * processes report their subscriptions to entries of some kinds (`cluster/interest.ts`). Subjects
+   * of other messages may always have a subscriber while another process exists.
+   */
+  wants(subject: string): boolean
+  /**
    * Publishes a message to every subscriber without a group, and to one subscriber of each group.
    * @param text returns the message as JSON, for callers that already have it.
    */

@@ -45,8 +45,13 @@ const header = (name: string, value: string): MsgHdrs => {
  * Creates the bus of a connection.
  * @param alone returns whether no other process can be listening. While it returns true,
  *   publications and requests stay within the process.
+ * @param wanted returns whether a process besides this one may be listening to a subject.
  */
-export function createBus(nats: Nats, alone: () => boolean = () => false): Bus {
+export function createBus(
+  nats: Nats,
+  alone: () => boolean = () => false,
+  wanted: (subject: string) => boolean = () => true,
+): Bus {
   const { connection, log, space } = nats
   const listeners = createListeners()
 
@@ -165,6 +170,7 @@ export function createBus(nats: Nats, alone: () => boolean = () => false): Bus {
       )
     },
     hears: (topic) => listeners.hears(topic) || !alone(),
+    wants: (subject) => listeners.matching(subject).length > 0 || (!alone() && wanted(subject)),
     here: (subject, message) => {
       for (const listener of listeners.matching(subject)) {
         const answer = call(listener, message, subject)

@@ -212,6 +212,9 @@ export class MemoryBus implements Bus {
     await this.tick(`answered ${subject}`)
     return answer === undefined ? 'timeout' : { answer: JSON.parse(JSON.stringify(answer)) }
   }
+  wants(_subject: string): boolean {
+    return true
+  }
   hears(_topic: string): boolean {
     return true
   }

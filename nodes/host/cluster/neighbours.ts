@@ -1,22 +1,27 @@
-/** Sends and answers presence probes and greetings between nodes, over the bus. */
+/** Sends and answers presence probes, greetings and reports between nodes, over the bus. */
 import { subjects } from '../../../protocol/subjects.ts'
 import type { Bus } from '../ports.ts'
 import { LEASE_DURATION_MS, PROBE_TIMEOUT_MS } from '../timing.ts'
+import type { InterestReport } from './interest.ts'
 
 /**
- * A probe, or a greeting (`joined`). A greeting is answered with `MET`, a probe with `HERE`. Nodes
- * of releases without greetings answer a greeting differently.
+ * A probe, a greeting (`joined`) or a report (`interest`). A greeting is answered with `MET`, the
+ * others with `HERE`. Nodes of releases that do not know greetings or reports consider them probes.
  */
 interface Question {
   readonly joined?: true
+  readonly interest?: InterestReport
 }
 const MET = 'met'
 const HERE = true
 
-/** Creates the probes and greetings that a node sends. */
+/** Creates the probes, greetings and reports that a node sends. */
 export const createNeighbours = (
   bus: Bus,
-): Neighbours & { there(id: string): Promise<boolean> } => {
+): Neighbours & {
+  there(id: string): Promise<boolean>
+  report(id: string, interest: InterestReport): Promise<void>
+} => {
   const ask = (id: string, question: Question, within: number) =>
     bus.request(subjects.node(id), question, within)
   return {
@@ -29,15 +34,27 @@ export const createNeighbours = (
       // it reconnects.
       return answer === 'no_responders' || (typeof answer === 'object' && answer.answer === MET)
     },
+    /** Resolves when the node has the report, or does not answer. */
+    report: async (id, interest) => {
+      await ask(id, { interest }, PROBE_TIMEOUT_MS)
+    },
   }
 }
 /**
- * Answers probes and greetings for a node, until the returned function is called.
+ * Answers probes, greetings and reports for a node, until the returned function is called.
  * @param met called for every greeting.
+ * @param noted called for every report.
  */
-export const listenAs = (bus: Bus, id: string, met: () => void): (() => void) =>
+export const listenAs = (
+  bus: Bus,
+  id: string,
+  met: () => void,
+  noted: (report: InterestReport) => void,
+): (() => void) =>
   bus.subscribe(subjects.node(id), (message) => {
-    if (!(message as Question).joined) return HERE
+    const { joined, interest } = message as Question
+    if (interest) noted(interest)
+    if (!joined) return HERE
     met()
     return MET
   })

@@ -2,7 +2,8 @@
  * Announces committed entries to followers, without a delivery guarantee. Followers detect gaps
  * themselves. Followers of one actor receive its entries. Followers of a whole project receive only
  * the newest cursor, once per commit, and then query a view. Sending every entry of the project's
- * actors to every gateway would be wasteful.
+ * actors to every gateway would be wasteful. Entries of runs and sessions that no node follows are
+ * not published.
  */
 import {
   type Entry,
@@ -13,6 +14,7 @@ import {
   type PlacedEntry,
 } from '../../../protocol/entry.ts'
 import { subjects } from '../../../protocol/subjects.ts'
+import { reportedKinds } from '../cluster/interest.ts'
 import { type EnvelopeWriter, MAX_INLINE_CHARACTERS } from '../memory/codec.ts'
 import { MAX_REPEATS } from '../memory/compact.ts'
 import type { Bus } from '../ports.ts'
@@ -51,6 +53,7 @@ function announceEntry(
 ): void {
   const { cursor, entry } = one
   const subject = subjects.live(entry.project, entry.kind, entry.id)
+  if (reportedKinds.has(entry.kind) && !bus.wants(subject)) return
   const part = writer.part(i)
   const size = sizes[i] ?? 0
   // In format 3, the writer does not provide the JSON of the entry, and `size` is the length of the

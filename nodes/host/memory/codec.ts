@@ -79,8 +79,8 @@ const encodeEntry = (entry: Entry): string => JSON.stringify(entry)
  * Returns the format of new envelopes: the newest one that the parameters permit and `allRead`
  * accepts. Format 1 is always permitted.
  * @param limit the newest format that may be written.
- * @param announced whether entries may be announced to other processes. An announcement contains
- *   the JSON of an entry, which a writer of format 3 does not provide.
+ * @param announced whether most entries may be announced to other processes. An announcement
+ *   contains the JSON of an entry, which a writer of format 3 does not provide.
  */
 export const formatOf = (
   limit: EnvelopeFormat,

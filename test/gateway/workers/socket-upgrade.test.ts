@@ -203,6 +203,38 @@ t.test('the answer to an upgrade', async (t) => {
   })
 })
 
+t.test('an upgrade is sent within a cork, because authentication is asynchronous', async (t) => {
+  const it = given()
+  let upgrade: uWS.WebSocketBehavior<unknown>['upgrade']
+  const app = {
+    get: () => app,
+    ws: (_path: string, behavior: uWS.WebSocketBehavior<unknown>) => {
+      upgrade = behavior.upgrade
+      return app
+    },
+  }
+  mountWorkerSocket(app as unknown as uWS.TemplatedApp, it.world, it.directory, it.authentication)
+  let corked = false
+  const upgraded = new Promise<boolean>((resolve) => {
+    const response = {
+      getRemoteAddressAsText: () => new TextEncoder().encode('10.0.0.1'),
+      onAborted: () => response,
+      cork: (run: () => void) => {
+        corked = true
+        run()
+        corked = false
+      },
+      upgrade: () => resolve(corked),
+    }
+    const request = {
+      getParameter: () => 'default',
+      getHeader: (name: string) => (name === 'authorization' ? bearer(it.worker.text) : ''),
+    }
+    upgrade?.(response as never, request as never, {} as never)
+  })
+  t.ok(await upgraded)
+})
+
 t.test('a real socket', async (t) => {
   const it = given()
   const app = uWS.App()

@@ -81,6 +81,23 @@ t.test('entries are announced while anybody may follow one; cursors always', asy
   t.strictSame(announced(true), ['live.prj_1.session.ses_1', 'live.prj_1.run.run_1', 'moved.prj_1'])
 })
 
+t.test('entries of runs and sessions are announced only if somebody follows them', async (t) => {
+  const one: PlacedEntry = entryOf(['text'])
+  const [run, other, channel] = (['run', 'run', 'channel'] as const).map(
+    (kind, i): PlacedEntry => ({ ...one, entry: { ...one.entry, kind, id: `${kind}_${i}` } }),
+  ) as [PlacedEntry, PlacedEntry, PlacedEntry]
+  const bus = new MemoryBus()
+  bus.wants = (subject) => subject === 'live.prj_1.run.run_1'
+  const placed = [one, run, other, channel]
+  const entries = placed.map(({ entry }) => entry)
+  const writer = envelopeWriter(3)
+  announce(bus, placed, { entries, sizes: entries.map((entry) => writer.add(entry)), writer })
+  t.strictSame(
+    bus.published.map(({ subject }) => subject),
+    ['live.prj_1.run.run_1', 'live.prj_1.channel.channel_2', 'moved.prj_1'],
+  )
+})
+
 t.test('an entry is split if its JSON is large, in whichever format it was stored', async (t) => {
   const payload = { text: 'x'.repeat(100_000) }
   const type = 'wait.opened'

@@ -3,7 +3,7 @@ import t from 'tap'
 import type { ShardAnswer } from '../../../nodes/host/deps.ts'
 import { createWorld, type WorldParts } from '../../../nodes/world.ts'
 import { refuse } from '../../../protocol/errors.ts'
-import { ManualClock } from '../../support/memory.ts'
+import { ManualClock, settleAll } from '../../support/memory.ts'
 
 const to = {
   project: 'prj_01AAAAAAAAAAAAAAAAAAAAAA0B',
@@ -119,6 +119,40 @@ t.test(
     t.equal(asked, 1)
   },
 )
+
+t.test('a query is sent once the owners know what is followed', async (t) => {
+  const sent: string[] = []
+  const left: string[] = []
+  let know = () => {}
+  const known = new Promise<void>((resolve) => (know = resolve))
+  const world = createWorld({
+    settings: { deadline: 15_000 },
+    partitions: 1,
+    secret: new Uint8Array(32),
+    bus: {
+      subscribe: () => () => {},
+      request: async (subject: string) => {
+        sent.push(subject)
+        return { answer: 1 }
+      },
+    },
+    clock: { elapsed: () => 0, now: () => 0 },
+    interest: {
+      follow: (subject: string) => () => left.push(subject),
+      settled: () => known,
+    },
+  } as unknown as WorldParts)
+  const stops = (['run', 'session', 'channel'] as const).map((kind) =>
+    world.live('prj_1', kind, `${kind}_1`, () => {}),
+  )
+  const page = world.viewRow('prj_1', 'run.events', {})
+  await settleAll()
+  t.strictSame(sent, [])
+  know()
+  t.equal(await page, 1)
+  for (const stop of stops) stop()
+  t.strictSame(left, ['live.prj_1.run.run_1', 'live.prj_1.session.session_1'])
+})
 
 t.test('a view that was slow gets more time', async (t) => {
   const clock = new ManualClock()

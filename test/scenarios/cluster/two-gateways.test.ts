@@ -5,6 +5,8 @@
 
 import t from 'tap'
 import { assignment, type Member } from '../../../nodes/host/cluster/assignment.ts'
+import { connectNats } from '../../../nodes/nats/server/connect.ts'
+import { silentLog } from '../../support/memory.ts'
 import { service } from '../../support/service.ts'
 import { until } from '../support/given.ts'
 import { ask, beat, jobOf, type Received, runOf, seen, start, story } from '../support/sockets.ts'
@@ -153,6 +155,57 @@ t.test('a run is followed on one gateway while it is controlled on the other', a
     page['items'],
   )
   t.equal(frames.at(-1)?.event, 'run.completed')
+})
+
+t.test('owners send only entries of followed runs to other nodes', async (t) => {
+  const nats = await connectNats({
+    access: s.server.access,
+    name: 'listener',
+    role: 'gateway',
+    log: silentLog,
+  })
+  t.teardown(() => nats.close())
+  /** The ids of the runs whose entries are sent between nodes. */
+  const sent = new Set<string>()
+  nats.connection.subscribe(nats.space.subject('live.*.run.*'), {
+    callback: (_, { subject }) => void sent.add(subject.split('.').at(-1) ?? ''),
+  })
+  await nats.connection.flush()
+  const steps = [{ kind: 'wait_for_event', config: { event_type: 'signal.go' } }]
+  const followed = await s.ok('run.start', { spec: { steps } }, { url: A })
+  const frames = s.follow('run.events', { id: followed['id'] }, () => false, { url: B })
+  /** Starts a run without followers, which ends at once, and returns its id. */
+  const alone = async () => {
+    const checks = [{ name: 'sum', kind: 'expr', expr: '1 + 1 == 2' }]
+    const ended = { spec: { steps: [{ kind: 'check', config: { checks } }] } }
+    const { id } = await s.ok('run.start', ended, { url: A })
+    t.match(await s.ok('run.get', { id }, { url: B }), { status: 'completed' })
+    return String(id)
+  }
+  // For 2 s after a node has joined, all entries are sent.
+  await until(
+    async () => {
+      const id = await alone()
+      await nats.connection.flush()
+      return sent.has(id)
+    },
+    (was) => !was,
+    'a run that is not sent',
+  )
+  const ids: string[] = []
+  for (let i = 0; i < 20; i++) ids.push(await alone())
+  const [open] = (await s.ok('run.steps', { id: followed['id'] }, { url: A }))[
+    'items'
+  ] as unknown as Received[]
+  await s.ok('run.signal', { id: followed['id'], step_key: open?.['step_key'] }, { url: A })
+  t.equal((await frames).at(-1)?.event, 'run.completed')
+  await until(
+    async () => sent.has(String(followed['id'])),
+    (was) => was,
+    'the followed run',
+  )
+  // A run whose hash equals that of a followed run is sent, too: 1 of 1,024.
+  t.ok(ids.filter((id) => sent.has(id)).length < 3, 'runs without followers are not sent')
 })
 
 t.test(

@@ -93,7 +93,12 @@ export class Machine {
       { id, roles: ['gateway', 'shards'] },
       { ...createNeighbours(bus), nobody: (other) => sim.network.nobody(this, other) },
     )
-    listenAs(bus, id, () => this.#membership.unsure())
+    listenAs(
+      bus,
+      id,
+      () => this.#membership.unsure(),
+      () => {},
+    )
     const fresh = () => this.#membership.fresh()
     const deps: HostDeps = {
       node: id,

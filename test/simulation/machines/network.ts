@@ -91,6 +91,7 @@ export class Network {
         }
         return undefined
       },
+      wants: () => true,
       hears: (topic) => [...this.#listeners].some(({ subject }) => subject.startsWith(`${topic}.`)),
       flush: async () => {},
     }
