@@ -6,8 +6,8 @@
 
 import { startCrowd } from './load/crowd.ts'
 import { served } from './load/served.ts'
-import { openSocket, type Socket } from './load/socket.ts'
-import type { Target } from './support/baton.ts'
+import type { Socket } from './load/socket.ts'
+import { agentOf, finish, SLOTS, type Speaking, say, speaker } from './load/turns.ts'
 import { allowed } from './support/limits.ts'
 import {
   costOf,
@@ -19,68 +19,15 @@ import {
   type Terms,
 } from './support/measure.ts'
 import { cell, ms, note, table, whole } from './support/table.ts'
-import { agentOf } from './turns.ts'
 
 export const about =
   '1,000 sessions whose models say 20 chunks per second each, each to one follower: time until a chunk is delivered'
 
-/** Concurrent generations per worker connection. */
-const SLOTS = 50
 /** Chunks per second of each generation. */
 const CHUNKS_PER_SECOND = 20
 /** Milliseconds between checks for due chunks. */
 const CHECK_EVERY_MS = 5
 
-interface Speaking {
-  readonly socket: Socket
-  readonly job: string
-  readonly token: string
-  said: number
-  sequence: number
-}
-interface Given {
-  readonly id: string
-  readonly lease_token: string
-}
-
-/** Connects a worker that claims generations but does not stream their chunks yet. */
-async function speaker(
-  { port, key }: Target,
-  name: string,
-  given: (one: Speaking) => void,
-): Promise<Socket> {
-  let registered = () => {}
-  const ready = new Promise<void>((done) => {
-    registered = done
-  })
-  let held = 0
-  let claiming = false
-  const claim = () => {
-    if (claiming || held >= SLOTS) return
-    claiming = true
-    socket.send(`{"type":"jobs.claim","available_slots":${SLOTS - held}}`)
-  }
-  const socket = await openSocket(port, key, '/v1/projects/default/workers/socket', (text) => {
-    if (text.startsWith('{"type":"job.report.ack"')) return
-    const frame = JSON.parse(text) as { type: string; jobs?: Given[]; error?: { code: string } }
-    if (frame.type === 'error') throw new Error(`a worker was told ${frame.error?.code}`)
-    for (const { id, lease_token } of frame.jobs ?? []) {
-      held++
-      given({ socket, job: id, token: lease_token, said: 0, sequence: 0 })
-    }
-    if (frame.type === 'jobs.claimed') claiming = false
-    if (frame.type === 'jobs.claimed' || frame.type === 'work.available') claim()
-    if (frame.type !== 'worker.registered') return
-    claim()
-    registered()
-  })
-  socket.send(
-    `{"type":"worker.register","worker_instance_id":"${name}","concurrency_limit":${SLOTS},` +
-      '"action_names":["none"],"models":[{"provider":"local","model":"talker"}]}',
-  )
-  await ready
-  return socket
-}
 /**
  * Streams chunks of all generations for the given number of seconds.
  * @returns how late each chunk was sent, in milliseconds.
@@ -95,23 +42,12 @@ async function speak(all: readonly Speaking[], seconds: number): Promise<number[
       const due = one.said * every + (index * every) / all.length
       if (due > passed || one.said >= seconds * CHUNKS_PER_SECOND) continue
       late.push(passed - due)
-      one.said++
-      one.socket.send(
-        `{"type":"generation.delta","job_id":"${one.job}","lease_token":"${one.token}",` +
-          `"sequence":${++one.sequence},"delta":{"text":"${time} word "}}`,
-      )
+      say(one, `${time} word `)
     }
     await pause(CHECK_EVERY_MS)
   }
   return late
 }
-const finish = ({ socket, job, token }: Speaking): void =>
-  socket.send(
-    `{"type":"job.report","job_id":"${job}","lease_token":"${token}","status":"completed",` +
-      '"result":{"llm_response":{"id":"m","type":"message","role":"assistant","model":"talker",' +
-      '"content":[{"type":"text","text":"done"}],"stop_reason":"end_turn",' +
-      '"usage":{"input_tokens":1,"output_tokens":1}}}}',
-  )
 
 async function measure(
   sync: string,

@@ -6,7 +6,7 @@
 
 import { startCrowd } from './load/crowd.ts'
 import { served } from './load/served.ts'
-import { runOf, startRun } from './load/work.ts'
+import { EVENTS_PER_RUN, runOf, startRun } from './load/work.ts'
 import { instantWorker } from './load/worker.ts'
 import { allowed } from './support/limits.ts'
 import {
@@ -25,8 +25,6 @@ import { cell, ms, note, table, whole } from './support/table.ts'
 export const about =
   '5,000 followers of a project with 20 events per second each: time until an event is delivered'
 
-/** Number of events of a one-step run in the project's stream. */
-const EVENTS_PER_RUN = 10
 const RUNS_PER_SECOND = 2
 async function measure(
   sync: string,

@@ -6,6 +6,7 @@
 import type { Http } from './load/http.ts'
 import { served } from './load/served.ts'
 import { follow } from './load/sse.ts'
+import { agentOf } from './load/turns.ts'
 import {
   type Figures,
   inFlight,
@@ -15,7 +16,6 @@ import {
   type Terms,
 } from './support/measure.ts'
 import { cell, ms, note, table, whole } from './support/table.ts'
-import { agentOf } from './turns.ts'
 
 export const about =
   'A transcript of 10,000 messages: its first page, its stream, and one message more'

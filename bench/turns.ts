@@ -4,10 +4,8 @@
  * invocation.
  */
 
-import type { Http } from './load/http.ts'
 import { served } from './load/served.ts'
-import { follow } from './load/sse.ts'
-import type { Baton } from './support/baton.ts'
+import { agentOf, quick, slow, turn } from './load/turns.ts'
 import {
   costOf,
   cpuOfEach,
@@ -26,75 +24,6 @@ export const about =
   'per second with 32 in flight; invoke → first preview'
 
 const CONNECTIONS = 32
-const INVOKE = '/v1/projects/default/agents/invoke'
-/** Milliseconds for which a rejected turn is retried. */
-const RETRY_TIMEOUT_MS = 30_000
-/** Milliseconds between two attempts. */
-const RETRY_EVERY_MS = 200
-const quick = 'script:\n  - say: All hosts are green.\n'
-/** A script that sends its first chunk immediately and the others slowly. */
-const slow =
-  'script:\n  - say: All hosts are green and everybody is happy about it.\n    pace: 20ms\n'
-
-interface Seen {
-  readonly preview: number
-  readonly done: number
-}
-/**
- * Invokes an agent in a new session and follows the turn. Returns the milliseconds from the request
- * until the first preview (NaN if there was none) and until the end of the turn.
- */
-function turn({ port, key }: Baton, agent: string): Promise<Seen> {
-  const from = performance.now()
-  const body = JSON.stringify({
-    agent_ref: { id: agent },
-    session: { mode: 'new' },
-    input: { content: [{ type: 'text', text: 'How are the hosts?' }] },
-  })
-  return new Promise((done, failed) => {
-    let preview = Number.NaN
-    const begin = (): unknown =>
-      follow(
-        port,
-        key,
-        INVOKE,
-        (text) => {
-          // A follower that joins during the generation receives the text so far in one event.
-          if (
-            Number.isNaN(preview) &&
-            /event: (?:generation\.delta|session\.message\.preview)\n/.test(text)
-          )
-            preview = performance.now() - from
-          if (text.includes('event: turn.failed\n')) failed(new Error(`a turn failed: ${text}`))
-          if (text.includes('event: turn.completed\n'))
-            done({ preview, done: performance.now() - from })
-        },
-        () => failed(new Error('the stream of a turn ended before the turn')),
-        body,
-      ).catch((error: Error & { status?: number }) => {
-        // A turn that is rejected with 503 is retried, as other clients do. The measured time
-        // includes the retries.
-        if (error.status === 503 && performance.now() - from < RETRY_TIMEOUT_MS)
-          setTimeout(begin, RETRY_EVERY_MS)
-        else failed(error)
-      })
-    begin()
-  })
-}
-/**
- * Creates an agent, by default with the scripted model, and returns its id.
- * @param more additional fields of the request.
- */
-export async function agentOf(http: Http, name: string, more: object): Promise<string> {
-  const { status, body } = await http.post(
-    '/v1/projects/default/agents',
-    JSON.stringify({ name, memory_context: { mode: 'off' }, ...more }),
-  )
-  const id = status === 201 ? /"id":"(\w+)"/.exec(body)?.[1] : undefined
-  if (id === undefined) throw new Error(`an agent was answered ${status}: ${body}`)
-  return id
-}
-
 async function measure(sync: string, count: number, profile: string | undefined): Promise<Figures> {
   return served({ sync, profile }, 1, async (server, http) => {
     const [fast, paced] = [

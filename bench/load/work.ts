@@ -46,6 +46,9 @@ export const runOf = (steps: number, name: string): string =>
     },
   })
 
+/** Number of events of a one-step run in the project's stream. */
+export const EVENTS_PER_RUN = 10
+
 /** Number of items of a `for_each` in flight: the maximum that a step allows. */
 export const ITEMS_AT_ONCE = 100
 /** Returns the request body for a run with a `for_each` over the given number of items. */
