@@ -4,6 +4,7 @@
  */
 import fc from 'fast-check'
 import t from 'tap'
+import { unauthenticated } from '../../protocol/access/unauthenticated-rows.ts'
 import { api, type RowName } from '../../protocol/api.ts'
 import { conditionalCommands } from '../../protocol/conditional.ts'
 import { type Row, routeOf } from '../../protocol/contract.ts'
@@ -269,8 +270,13 @@ const told = ({ method, path, headers: given, body }: Asked): string =>
   `${method} ${path.slice(0, 300)} ${JSON.stringify(given).slice(0, 300)} ` +
   `${body === undefined ? '' : Buffer.from(body).toString().slice(0, 1500)}`
 
+/** All operations. Those without authentication share paths with rows. */
+const operations = [
+  ...rows,
+  ...(Object.entries(unauthenticated) as unknown as readonly (readonly [string, Row])[]),
+]
 const patterns = new Map(
-  rows.map(([, row]) => {
+  operations.map(([, row]) => {
     const { method, path } = routeOf(row)
     return [row, { method, path: new RegExp(`^/v1${path.replaceAll(/:\w+/g, '[^/]*')}$`) }]
   }),
@@ -288,7 +294,7 @@ function faultOf(name: RowName, row: Row, asked: Asked, answer: Answered): strin
     return answer.status < 500 && answer.text === '' ? undefined : `${answer.status} to HEAD`
   if (answer.status === 426 && row.shape.stream === 'socket') return undefined
   if (answer.status < 300 && asked.method !== method) return undefined
-  const other = rows.find(([, candidate]) => candidate !== row && routes(candidate, asked))
+  const other = operations.find(([, candidate]) => candidate !== row && routes(candidate, asked))
   const fault = bad(
     name,
     row,
