@@ -37,7 +37,7 @@ export function mortal(
         const value = Reflect.get(target, name, target)
         if (typeof value !== 'function') return value
         return (...args: unknown[]) => {
-          if (name === 'hears') return value.apply(target, args)
+          if (name === 'hears' || name === 'wants') return value.apply(target, args)
           if (name === 'here') return dead() ? undefined : value.apply(target, args)
           if (name === 'publish') return dead() ? () => {} : value.apply(target, args)
           if (name === 'subscribe') {
