@@ -37,8 +37,8 @@ const RECENT_MS = 5 * REPORT_INTERVAL_MS
  */
 const OBSOLETE_MS = 6 * RECENT_MS
 /**
- * Milliseconds for which a bit stays set after its last follower has left. Clients that
- * often open short streams therefore cause few reports.
+ * Milliseconds for which a bit stays set after its last follower has left. Clients that often open
+ * short streams therefore cause few reports.
  */
 const LINGER_MS = 5000
 /**
