@@ -2,7 +2,7 @@
  * Shared code of the WebSocket endpoints. It reads the credential of an upgrade request, and
  * answers refused upgrades.
  */
-import type { HttpResponse, TemplatedApp } from 'uWebSockets.js'
+import type { HttpRequest, HttpResponse, TemplatedApp } from 'uWebSockets.js'
 import { STATUS_CODES } from 'node:http'
 import { socketBearerPrefix, socketProtocol } from '../../protocol/workers/socket.ts'
 import { type Presented, parseAuthorization, parseCredential } from '../auth/keys.ts'
@@ -47,6 +47,22 @@ export function rejectUpgrade(res: HttpResponse, { status, body, retry_after }: 
     if (retry_after !== undefined) res.writeHeader('Retry-After', String(retry_after))
     res.writeHeader('Content-Type', 'application/json').end(JSON.stringify(body), true)
   })
+}
+
+/**
+ * Returns whether a request with a WebSocket key is an upgrade: its `Connection` header must contain
+ * the token `upgrade` (RFC 6455, section 4.2.1). Otherwise, passes the request on to
+ * `answerWithoutUpgrade`.
+ *
+ * uWS does not check this header. It closes the connection of a request with `Connection: close`
+ * as soon as an asynchronous upgrade is written, and then uses the freed socket, which ends the
+ * process.
+ */
+export function isUpgrade(req: HttpRequest): boolean {
+  const tokens = req.getHeader('connection').toLowerCase().split(',')
+  if (tokens.some((token) => token.trim() === 'upgrade')) return true
+  req.setYield(true)
+  return false
 }
 
 /** Answers GET requests to the path of a WebSocket that are not valid upgrades. */

@@ -18,6 +18,7 @@ import { type CookieHeaders, sessionCookieOf } from '../auth/console/cookies.ts'
 import type { Edge } from '../call.ts'
 import {
   answerWithoutUpgrade,
+  isUpgrade,
   presentedIn,
   type Rejection,
   rejectUpgrade,
@@ -117,6 +118,7 @@ export function mountTerminals(app: TemplatedApp, edge: Edge): { leave(): void; 
     idleTimeout: IDLE_TIMEOUT_S,
     sendPingsAutomatically: true,
     upgrade: (res, req, context) => {
+      if (!isUpgrade(req)) return
       const asked = {
         project: textOf(req.getParameter(0)),
         environment_id: textOf(req.getParameter(1)),
@@ -140,10 +142,7 @@ export function mountTerminals(app: TemplatedApp, edge: Edge): { leave(): void; 
           if (aborted) return
           if (isRefusal(grant)) rejectUpgrade(res, rejectionOf(grant))
           else if (leaving) rejectUpgrade(res, rejectionOf(refuse('service_unavailable')))
-          else
-            res.cork(() => {
-              res.upgrade<Data>({ grant }, key, protocol, extensions, context)
-            })
+          else res.upgrade<Data>({ grant }, key, protocol, extensions, context)
         })
     },
     open: (ws) => {

@@ -5,8 +5,10 @@
  * Invariants:
  * M1. A request is copied before the first asynchronous step, and a response is never used after it
  *     was aborted.
- * M2. An upgrade is not corked. At the end of a cork, uWS accesses the old response, whose memory
- *     already belongs to the new socket. uWS then sometimes closes the socket with code 1006.
+ * M2. An upgrade is not corked. At the end of a cork, uWS reads the state of the old response from
+ *     memory that already belongs to the new socket, and sometimes closes the socket with code 1006
+ *     (uNetworking/uWebSockets issue 1928). The warning that uWS prints instead is harmless. The
+ *     request's `Connection` header must be correct (`isUpgrade`).
  * M3. uWS pings idle sockets and ends a socket after 120 s without any frame or pong, so dead
  *     sockets are detected.
  * M4. Frames of one turn of the event loop leave a socket in order and in one write. A frame that
@@ -18,7 +20,7 @@ import { errorBody, refuse } from '../../protocol/errors.ts'
 import { sizes } from '../../protocol/workers/socket.ts'
 import { type Authentication, openAuthentication } from '../auth/authenticate.ts'
 import type { Directory } from '../directory.ts'
-import { answerWithoutUpgrade, rejectUpgrade, textOf } from '../http/upgrade.ts'
+import { answerWithoutUpgrade, isUpgrade, rejectUpgrade, textOf } from '../http/upgrade.ts'
 import type { World } from '../ports.ts'
 import type { Connection, Pipe } from './connection.ts'
 import type { Grant } from './edge.ts'
@@ -77,6 +79,7 @@ export function mountWorkerSocket(
     idleTimeout: IDLE_TIMEOUT_S,
     sendPingsAutomatically: true,
     upgrade: (res, req, context) => {
+      if (!isUpgrade(req)) return
       const asked = {
         project: textOf(req.getParameter(0)),
         authorization: req.getHeader('authorization'),
@@ -93,9 +96,7 @@ export function mountWorkerSocket(
         if (aborted) return
         if ('status' in answer) return rejectUpgrade(res, answer)
         if (leaving || hub.stopping()) return rejectUpgrade(res, stopping)
-        res.cork(() => {
-          res.upgrade<Data>({ grant: answer.grant }, key, answer.protocol, extensions, context)
-        })
+        res.upgrade<Data>({ grant: answer.grant }, key, answer.protocol, extensions, context)
       })
     },
     open: (ws) => {

@@ -2,6 +2,7 @@
  * Terminals over real sockets: the person and the worker are connected to different gateways, which
  * relay over NATS. The worker is the worker library with a scripted program.
  */
+import { get } from 'node:http'
 import t, { type Test } from 'tap'
 import { openTerminal, type TerminalOptions } from '../../../client/terminal.ts'
 import type { BatonError } from '../../../client/transport.ts'
@@ -205,6 +206,21 @@ t.test('terminals that cannot be opened', async (t) => {
   t.equal(await codeOf(terminal(environment_id, { key: String(key) })), 'permission_denied')
   const plain = await s.raw('GET', `/v1/projects/default/environments/${environment_id}/terminal`)
   t.equal(plain.status, 426)
+  const { hostname, port } = new URL(s.url)
+  const headers = {
+    authorization: `Bearer ${s.key}`,
+    connection: 'close',
+    upgrade: 'websocket',
+    'sec-websocket-version': '13',
+    'sec-websocket-key': Buffer.alloc(16).toString('base64'),
+  }
+  const path = `/v1/projects/default/environments/${environment_id}/terminal`
+  const refused = await new Promise<number | undefined>((resolve, reject) =>
+    get({ hostname, port, path, headers }, (answer) => resolve(answer.resume().statusCode))
+      .on('upgrade', () => resolve(101))
+      .on('error', reject),
+  )
+  t.equal(refused, 400, 'a Connection header without upgrade')
   await s.ok('project.create', { name: 'other', handle: 'other' })
   t.equal(await codeOf(terminal(environment_id, { project: 'other' })), 'not_found')
 })
