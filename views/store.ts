@@ -222,9 +222,18 @@ export class Store {
       this.all<{ id: string; n: number }>('SELECT id, n FROM projects').map(({ id, n }) => [id, n]),
     )
   }
+  /**
+   * Returns the prepared statement. SQLite (3.53) prepares a statement with `LIMIT ?` again for each
+   * execution, to plan for the bound number, which takes 5 to 20 µs. It does not look at the value
+   * of the expression `+?`.
+   */
   #prepare(sql: string): Statement<Bound[]> {
     let statement = this.#statements.get(sql)
-    if (!statement) this.#statements.set(sql, (statement = this.db.prepare<Bound[]>(sql)))
+    if (!statement)
+      this.#statements.set(
+        sql,
+        (statement = this.db.prepare<Bound[]>(sql.replaceAll('LIMIT ?', 'LIMIT +?'))),
+      )
     return statement
   }
   /** Returns all rows of a query. */
