@@ -198,7 +198,7 @@ export function createWorld(parts: WorldParts): World {
     // Nodes of older releases send each chunk separately.
     onPreview: (project, session, on) =>
       bus.subscribe(subjects.preview(project, session), (message) => {
-        on([message as Preview | readonly Preview[]].flat())
+        on(Array.isArray(message) ? message : [message as Preview])
       }),
     previewed: async (project, message) => {
       const answer = await bus.request(subjects.previewed(project, message), {}, PREVIEW_TIMEOUT_MS)

@@ -62,7 +62,7 @@ export async function delta(
         job_id,
         attempt: lease_token,
         worker_id: session.instance,
-        ...(model !== undefined && { model }),
+        model,
       },
       delta,
       sequence,

@@ -37,11 +37,7 @@ export const previews =
       cancel?.()
       cancel = undefined
       if (waiting)
-        publisher.publish(
-          { project, session_id, job_id, attempt, ...(model !== undefined && { model }) },
-          waiting,
-          ++sequence,
-        )
+        publisher.publish({ project, session_id, job_id, attempt, model }, waiting, ++sequence)
       waiting = undefined
     }
     return {

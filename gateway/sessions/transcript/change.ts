@@ -47,7 +47,11 @@ export type Change =
       readonly at: number
     }
   /** A chunk of a streaming row. */
-  | { readonly kind: 'piece'; readonly preview: Preview; readonly appended?: Appended }
+  | {
+      readonly kind: 'piece'
+      readonly preview: Preview
+      readonly appended?: Appended | undefined
+    }
 /**
  * The changes since a client's cursor, represented by the current state of the changed records.
  * `rows` are the streaming rows with their content so far. `begun` are the turns whose start the
@@ -110,6 +114,13 @@ const oneLine = (data: JsonObject): string =>
     .replaceAll('\u0085', '\\u0085')
     .replaceAll('\u2028', '\\u2028')
     .replaceAll('\u2029', '\\u2029')
-/** Returns the text of one frame. Without an id, a client cannot resume after the frame. */
-export const spell = (event_type: string, data: JsonObject, id?: string | number): string =>
-  `${id === undefined ? '' : `id: ${id}\n`}event: ${event_type}\ndata: ${oneLine({ event_type, ...data })}\n\n`
+/**
+ * Returns the text of one frame, whose JSON begins with the event type. Without an id, a client
+ * cannot resume after the frame.
+ */
+export function spell(event_type: string, data: JsonObject, id?: string | number): string {
+  // The text is joined, because a copy of the data with one more property takes longer.
+  const json = oneLine(data)
+  const rest = json === '{}' ? '}' : `,${json.slice(1)}`
+  return `${id === undefined ? '' : `id: ${id}\n`}event: ${event_type}\ndata: {"event_type":"${event_type}"${rest}\n\n`
+}

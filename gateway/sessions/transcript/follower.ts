@@ -215,7 +215,7 @@ export class SessionFollower {
       if (as === 'hole') void this.#seek(preview.message_id)
       if (as !== 'shown') continue
       if (reset) changes.push({ kind: 'row', row: reset, again: true, at: preview.at })
-      changes.push({ kind: 'piece', preview, ...(appended && { appended }) })
+      changes.push({ kind: 'piece', preview, appended })
     }
     this.#tell(changes)
   }

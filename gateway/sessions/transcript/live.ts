@@ -23,8 +23,8 @@ import {
  */
 interface Heard {
   readonly as: 'shown' | 'hole' | 'void'
-  readonly appended?: Appended
-  readonly reset?: TranscriptMessage
+  readonly appended?: Appended | undefined
+  readonly reset?: TranscriptMessage | undefined
 }
 interface Live {
   row: TranscriptMessage
@@ -160,8 +160,8 @@ export class LiveRows {
     })
     return {
       as: 'shown',
-      ...(appended && { appended }),
-      ...(shown && !same && shown.content.length > 0 && { reset: live.row }),
+      appended,
+      reset: shown && !same && shown.content.length > 0 ? live.row : undefined,
     }
   }
   /**

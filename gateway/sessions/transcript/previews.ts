@@ -4,10 +4,12 @@
  *
  * Each attempt of a generation has one publisher. The publisher looks up once which row the
  * generation writes, numbers the chunks, and keeps the output in memory (up to `limits.preview`)
- * for followers that join later. Nothing is stored, and no decision depends on the output. Chunks
- * of a session that arrive in the same turn of the event loop are batched into one message, to
- * reduce the load on lagging processes. The first chunk is sent immediately, because people wait
- * for it. Output for a step of a run is also sent to the followers of the run.
+ * for followers that join later. Nothing is stored, and no decision depends on the output.
+ *
+ * The first chunk is sent immediately, because people wait for it. A chunk that follows a message
+ * within `COLLECT_MS` waits, and is sent in one message with the other chunks of that time. Chunks
+ * that arrive in the same turn of the event loop are also sent in one message. Output for a step of
+ * a run is also sent to the followers of the run.
  */
 import type { JsonObject } from '../../../protocol/common.ts'
 import { isRefusal } from '../../../protocol/errors.ts'
@@ -29,8 +31,8 @@ interface Generation {
   readonly session_id: string
   readonly job_id: string
   readonly attempt: string
-  readonly worker_id?: string
-  readonly model?: string
+  readonly worker_id?: string | undefined
+  readonly model?: string | undefined
 }
 /** Publishes the previews of all generations in this process. */
 export interface Previews {
@@ -54,6 +56,11 @@ type Ports = Pick<World, 'ask' | 'now' | 'later' | 'preview' | 'onPreviewed'>
 
 /** Time without a chunk after which the output of a generation is discarded, in milliseconds. */
 const IDLE_TIMEOUT_MS = 300_000
+/**
+ * Time in milliseconds for which chunks are collected after a message. A display with 50 frames per
+ * second shows no difference. Models that generate faster need fewer messages and writes.
+ */
+const COLLECT_MS = 20
 /** Number of characters that are counted for a chunk in addition to its content. */
 const CHUNK_LENGTH = 8
 interface PreviewChunk {
@@ -66,10 +73,17 @@ interface Publisher {
   /** The chunks that wait while the generation's row is being looked up. */
   readonly waiting: PreviewChunk[]
   state: 'asking' | 'open' | 'mute'
-  whole: Previewed | undefined
+  row: PreviewOf | undefined
   run_id: string | undefined
+  /** The output so far, and its number of chunks. */
+  content: Previewed['content']
+  n: number
+  /** The chunks of the next message. */
+  collected: Preview[]
+  /** The time at which the last message was sent, in Unix milliseconds. */
+  sent: number
   size: number
-  /** The number of the last chunk. */
+  /** The number that the worker assigned to the last chunk. */
   last: number
   /** The time at which the last chunk arrived, in Unix milliseconds. */
   touched: number
@@ -78,54 +92,73 @@ interface Publisher {
 }
 
 /** Returns the approximate number of characters of a chunk. Most chunks contain only text. */
-const sizeOf = ({ text, ...more }: JsonObject): number =>
-  CHUNK_LENGTH +
-  (typeof text === 'string' ? text.length : 0) +
-  (Object.keys(more).length > 0 ? JSON.stringify(more).length : 0)
+function sizeOf(delta: JsonObject): number {
+  const { text } = delta
+  const length =
+    typeof text === 'string' && Object.keys(delta).length === 1
+      ? text.length
+      : JSON.stringify(delta).length
+  return CHUNK_LENGTH + length
+}
 
 /** Creates the `Previews` of a process. Its publishers are created as generations begin. */
 export function openPreviews(world: Ports): Previews {
-  const publishers = new Map<string, Publisher>()
-  /**
-   * The chunks to send after this turn of the event loop, grouped by project and by session or run.
-   */
-  let gathered = new Map<
-    string,
-    { readonly project: string; readonly followed: string; readonly chunks: Preview[] }
-  >()
-  const keyOf = ({ job_id, attempt }: Generation): string => `${job_id} ${attempt}`
+  /** The publishers by the id of the job, one for each attempt. */
+  const publishers = new Map<string, Publisher[]>()
+  /** Publishers whose chunks are sent after this turn of the event loop. */
+  const due = createOutbox(0)
+  /** Publishers that collect chunks. */
+  const collecting = createOutbox(COLLECT_MS)
 
-  const drop = (key: string): void => {
-    const publisher = publishers.get(key)
-    if (!publisher) return
-    publishers.delete(key)
+  /** Creates a set of publishers whose chunks are sent some milliseconds after the first was added. */
+  function createOutbox(ms: number): (publisher: Publisher) => void {
+    let waiting: Publisher[] = []
+    return (publisher) => {
+      waiting.push(publisher)
+      if (waiting.length > 1) return
+      world.later(ms, () => {
+        const all = waiting
+        waiting = []
+        for (const one of all) sendCollected(one)
+      })
+    }
+  }
+  function sendCollected(publisher: Publisher): void {
+    const { collected, run_id, generation } = publisher
+    if (collected.length === 0) return
+    publisher.collected = []
+    publisher.sent = world.now()
+    world.preview(generation.project, generation.session_id, collected)
+    if (run_id !== undefined) world.preview(generation.project, run_id, collected)
+  }
+
+  const drop = (publisher: Publisher): void => {
+    const { job_id } = publisher.generation
+    const others = publishers.get(job_id)?.filter((other) => other !== publisher) ?? []
+    if (others.length > 0) publishers.set(job_id, others)
+    else publishers.delete(job_id)
+    sendCollected(publisher)
     publisher.state = 'mute'
     publisher.forget()
     publisher.unsubscribe()
   }
-  const watch = (key: string, publisher: Publisher): void => {
+  const watch = (publisher: Publisher): void => {
     publisher.forget = world.later(IDLE_TIMEOUT_MS, () => {
-      if (world.now() - publisher.touched >= IDLE_TIMEOUT_MS) drop(key)
-      else watch(key, publisher)
+      if (world.now() - publisher.touched >= IDLE_TIMEOUT_MS) drop(publisher)
+      else watch(publisher)
     })
   }
   const send = (publisher: Publisher, { delta, sequence, at }: PreviewChunk): void => {
-    const {
-      whole,
-      run_id,
-      generation: { project, job_id, worker_id, model },
-    } = publisher
-    if (!whole) return
+    const { row, run_id, generation, collected } = publisher
+    if (!row) return
     publisher.size += sizeOf(delta)
     if (publisher.size > limits.preview) return
-    const n = whole.n + 1
-    publisher.whole = {
-      ...whole,
-      n,
-      content: appendDelta(whole.content, delta)?.content ?? whole.content,
-    }
-    const { session_id, turn_id, message_id, base, born }: PreviewOf = whole
-    const preview: Preview = {
+    publisher.content = appendDelta(publisher.content, delta)?.content ?? publisher.content
+    const n = ++publisher.n
+    const { session_id, turn_id, message_id, base, born } = row
+    const { job_id, worker_id, model } = generation
+    // Properties without a value are absent from JSON.
+    collected.push({
       session_id,
       turn_id,
       message_id,
@@ -134,38 +167,25 @@ export function openPreviews(world: Ports): Previews {
       n,
       delta,
       job_id,
-      ...(run_id !== undefined && { run_id }),
+      run_id,
       at,
-      ...(worker_id !== undefined && { worker_id }),
-      ...(model !== undefined && { model }),
-      ...(sequence !== undefined && { sequence }),
-    }
-    spread(project, session_id, preview)
-    if (run_id !== undefined) spread(project, run_id, preview)
-  }
-  const spread = (project: string, followed: string, chunk: Preview): void => {
-    const key = `${project} ${followed}`
-    const before = gathered.get(key)
-    if (before) before.chunks.push(chunk)
-    else if (chunk.n === 1) world.preview(project, followed, [chunk])
-    else {
-      if (gathered.size === 0) world.later(0, flush)
-      gathered.set(key, { project, followed, chunks: [chunk] })
+      worker_id,
+      model,
+      sequence,
+    })
+    if (n === 1) sendCollected(publisher)
+    else if (collected.length === 1) {
+      if (at - publisher.sent >= COLLECT_MS) due(publisher)
+      else collecting(publisher)
     }
   }
-  const flush = (): void => {
-    const all = gathered
-    gathered = new Map()
-    for (const { project, followed, chunks } of all.values())
-      world.preview(project, followed, chunks)
-  }
-  const begin = async (key: string, publisher: Publisher): Promise<void> => {
+  const begin = async (publisher: Publisher): Promise<void> => {
     const { project, session_id, job_id } = publisher.generation
     const answer = await world
       .ask({ project, kind: 'session', id: session_id }, 'generation', { job_id })
       .catch(() => undefined)
     if (publisher.state !== 'asking') return
-    if (answer === undefined || isRefusal(answer)) return drop(key)
+    if (answer === undefined || isRefusal(answer)) return drop(publisher)
     if (answer === null) {
       // No row shows this output: it belongs to a compaction, or to a generation that is no longer
       // needed.
@@ -176,43 +196,48 @@ export function openPreviews(world: Ports): Previews {
     const { turn_id, message_id, run_id, revision } = answer
     publisher.state = 'open'
     publisher.run_id = run_id
-    publisher.whole = {
-      session_id,
-      turn_id,
-      message_id,
-      base: revision,
-      born: world.now(),
-      n: 0,
-      content: [],
-    }
-    publisher.unsubscribe = world.onPreviewed(project, message_id, () => publisher.whole)
+    const row = { session_id, turn_id, message_id, base: revision, born: world.now() }
+    publisher.row = row
+    publisher.unsubscribe = world.onPreviewed(project, message_id, () => ({
+      ...row,
+      n: publisher.n,
+      content: publisher.content,
+    }))
     for (const chunk of publisher.waiting.splice(0)) send(publisher, chunk)
+  }
+  const open = (generation: Generation): Publisher => {
+    const publisher: Publisher = {
+      generation,
+      waiting: [],
+      state: 'asking',
+      row: undefined,
+      run_id: undefined,
+      content: [],
+      n: 0,
+      collected: [],
+      sent: 0,
+      size: 0,
+      last: -1,
+      touched: world.now(),
+      unsubscribe: () => {},
+      forget: () => {},
+    }
+    const attempts = publishers.get(generation.job_id)
+    if (attempts) attempts.push(publisher)
+    else publishers.set(generation.job_id, [publisher])
+    watch(publisher)
+    void begin(publisher)
+    return publisher
   }
 
   return {
     publish(generation, delta, sequence) {
-      const key = keyOf(generation)
+      const publisher =
+        publishers
+          .get(generation.job_id)
+          ?.find(({ generation: { attempt } }) => attempt === generation.attempt) ??
+        open(generation)
       const chunk: PreviewChunk = { delta, sequence, at: world.now() }
-      let publisher = publishers.get(key)
-      if (!publisher) {
-        publishers.set(
-          key,
-          (publisher = {
-            generation,
-            waiting: [],
-            state: 'asking',
-            whole: undefined,
-            run_id: undefined,
-            size: 0,
-            last: -1,
-            touched: chunk.at,
-            unsubscribe: () => {},
-            forget: () => {},
-          }),
-        )
-        watch(key, publisher)
-        void begin(key, publisher)
-      }
       publisher.touched = chunk.at
       // A chunk whose number does not exceed the last one is a repeat, or arrived too late to be
       // published.
@@ -222,15 +247,11 @@ export function openPreviews(world: Ports): Previews {
       else if (publisher.state === 'asking') publisher.waiting.push(chunk)
     },
     end(job_id, attempt) {
-      for (const [key, { generation }] of [...publishers])
-        if (
-          generation.job_id === job_id &&
-          (attempt === undefined || generation.attempt === attempt)
-        )
-          drop(key)
+      for (const publisher of [...(publishers.get(job_id) ?? [])])
+        if (attempt === undefined || publisher.generation.attempt === attempt) drop(publisher)
     },
     stop() {
-      for (const key of [...publishers.keys()]) drop(key)
+      for (const publisher of [...publishers.values()].flat()) drop(publisher)
     },
   }
 }

@@ -202,7 +202,8 @@ export function numberedDialect(session_id: string, idle: number): Dialect {
             model = null,
             sequence = null,
           } = change.preview
-          return event('generation.delta', {
+          return spell('generation.delta', {
+            session_id,
             turn_id,
             run_id,
             job_id,

@@ -36,12 +36,12 @@ export interface Preview extends PreviewOf {
   readonly delta: JsonObject
   readonly job_id: string
   /** Id of the run whose step requested the generation. */
-  readonly run_id?: string
+  readonly run_id?: string | undefined
   readonly at: number
-  readonly worker_id?: string
-  readonly model?: string
+  readonly worker_id?: string | undefined
+  readonly model?: string | undefined
   /** The number that the worker assigned to the chunk. */
-  readonly sequence?: number
+  readonly sequence?: number | undefined
 }
 /** The whole output so far, after `n` chunks. */
 export interface Previewed extends PreviewOf {
@@ -76,39 +76,22 @@ export function appendDelta(
   const added =
     typeof thinking === 'string' ? { thinking } : typeof text === 'string' ? { text } : undefined
   if (!added || (added.text ?? added.thinking) === '') return undefined
-  const last = content.at(-1)
   const index = Math.max(0, content.length - 1)
+  const last = content[index]
   if (added.thinking !== undefined) {
-    if (last?.type === 'thinking')
-      return {
-        content: [
-          ...content.slice(0, index),
-          { ...last, thinking: last.thinking + added.thinking },
-        ],
-        index,
-        opened: false,
-        added,
-      }
-    return {
-      content: [...content, { type: 'thinking', thinking: added.thinking }],
-      index: content.length,
-      opened: true,
-      added,
+    if (last?.type === 'thinking') {
+      const block: Block = { ...last, thinking: last.thinking + added.thinking }
+      return { content: content.with(index, block), index, opened: false, added }
     }
+    const block: Block = { type: 'thinking', thinking: added.thinking }
+    return { content: [...content, block], index: content.length, opened: true, added }
   }
-  if (last?.type === 'text')
-    return {
-      content: [...content.slice(0, index), { ...last, text: last.text + added.text }],
-      index,
-      opened: false,
-      added,
-    }
-  return {
-    content: [...content, { type: 'text', text: added.text }],
-    index: content.length,
-    opened: true,
-    added,
+  if (last?.type === 'text') {
+    const block: Block = { ...last, text: last.text + added.text }
+    return { content: content.with(index, block), index, opened: false, added }
   }
+  const block: Block = { type: 'text', text: added.text }
+  return { content: [...content, block], index: content.length, opened: true, added }
 }
 
 /**

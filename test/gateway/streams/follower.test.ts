@@ -139,7 +139,7 @@ t.test(
       now: () => 0,
       onPreviewed: () => () => {},
       later: (ms, run) => {
-        if (ms === 0) timers.push(run)
+        if (ms === 20) timers.push(run)
         return () => {}
       },
       preview: (_, session, pieces) =>
@@ -175,7 +175,7 @@ t.test('deltas of a generation for a run are also sent to the followers of the r
     now: () => 0,
     onPreviewed: () => () => {},
     later: (ms, run) => {
-      if (ms === 0) timers.push(run)
+      if (ms === 20) timers.push(run)
       return () => {}
     },
     preview: (_, followed, pieces) =>

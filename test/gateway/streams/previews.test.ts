@@ -8,17 +8,18 @@ const WIDE = '\u2028'
 
 /** Creates a publisher for one generation, and records everything that it sends. */
 async function publisher() {
-  const sent: Preview[] = []
-  const timers = new Set<() => void>()
+  const messages: (readonly Preview[])[] = []
+  const timers = new Map<() => void, number>()
+  let time = 1000
   let whole = (): Previewed | undefined => undefined
   const previews = openPreviews({
     ask: async () => ({ turn_id: 'turn_1', message_id: 'sesmsg_1', revision: 1 }) as never,
-    now: () => 0,
-    later: (_, run) => {
-      timers.add(run)
+    now: () => time,
+    later: (ms, run) => {
+      timers.set(run, time + ms)
       return () => void timers.delete(run)
     },
-    preview: (_, __, pieces) => void sent.push(...pieces),
+    preview: (_, __, pieces) => void messages.push(pieces),
     onPreviewed: (_, __, answer) => {
       whole = answer
       return () => {}
@@ -30,14 +31,31 @@ async function publisher() {
       delta,
       sequence,
     )
+  const looked = () => new Promise<void>((done) => setImmediate(done))
+  const runTimers = (until: number) => {
+    for (const [run, at] of [...timers])
+      if (at <= until) {
+        timers.delete(run)
+        run()
+      }
+  }
+  const textOf = ({ delta }: Preview) => String(delta['text'])
   return {
     say,
     previews,
     whole: () => whole(),
+    looked,
+    /** Lets time pass, and runs the timers that expire. */
+    pass: (ms: number) => {
+      time += ms
+      runTimers(time)
+    },
+    /** The texts of the messages that were sent. */
+    messages: () => messages.map((pieces) => pieces.map(textOf).join(' ')),
     texts: async () => {
-      await new Promise<void>((done) => setImmediate(done))
-      for (const run of [...timers]) run()
-      return sent.map(({ delta }) => String(delta['text']))
+      await looked()
+      runTimers(Number.POSITIVE_INFINITY)
+      return messages.flat().map(textOf)
     },
   }
 }
@@ -80,4 +98,45 @@ t.test('the shown text of one generation fits on one line of a stream', async (t
         8 * 1_048_576,
     )
   }
+})
+
+t.test('chunks that follow a message within 20 ms are sent together', async (t) => {
+  const at = await publisher()
+  at.say({ text: 'a' })
+  await at.looked()
+  t.strictSame(at.messages(), ['a'], 'the first chunk is sent immediately')
+  at.say({ text: 'b' })
+  at.pass(10)
+  at.say({ text: 'c' })
+  at.pass(9)
+  t.strictSame(at.messages(), ['a'])
+  at.pass(1)
+  t.strictSame(at.messages(), ['a', 'b c'])
+  t.match(at.whole(), { n: 3, content: [{ text: 'abc' }] })
+})
+t.test('a chunk after a pause is sent after the current turn of the event loop', async (t) => {
+  const at = await publisher()
+  at.say({ text: 'a' })
+  await at.looked()
+  at.pass(20)
+  at.say({ text: 'b' })
+  at.say({ text: 'c' })
+  t.strictSame(at.messages(), ['a'])
+  at.pass(0)
+  t.strictSame(at.messages(), ['a', 'b c'])
+  at.say({ text: 'd' })
+  at.pass(0)
+  t.strictSame(at.messages(), ['a', 'b c'], 'a message was sent before')
+})
+t.test('the end of a generation sends the collected chunks of this attempt', async (t) => {
+  const at = await publisher()
+  at.say({ text: 'a' }, 1)
+  at.say({ text: 'A' }, 1, 'other')
+  await at.looked()
+  at.say({ text: 'b' }, 2)
+  at.say({ text: 'B' }, 2, 'other')
+  at.previews.end('job_1', 'a')
+  t.strictSame(at.messages(), ['a', 'A', 'b'])
+  at.pass(20)
+  t.strictSame(at.messages(), ['a', 'A', 'b', 'B'])
 })
