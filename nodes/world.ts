@@ -2,6 +2,7 @@
  * Implements `World`, the interface of gateways, executors and hosts to the cluster, over the bus.
  * Commands and queries of actors reach the owner of the shard, even when the shard moves.
  */
+
 import { createHash, createHmac } from 'node:crypto'
 import type {
   Counters,
@@ -20,6 +21,7 @@ import { makeId } from '../protocol/ids.ts'
 import type { CommandName, CommandReply, NamedCommand } from '../protocol/queries/commands.ts'
 import type { AddressOf, OwnerKind, OwnerQueries, OwnerQuery } from '../protocol/queries/owners.ts'
 import type { ViewQueries, ViewQueryName } from '../protocol/queries/views.ts'
+import { extended } from '../protocol/rules/extended.ts'
 import type { Preview, Previewed } from '../protocol/sessions/transcript/previews.ts'
 import { hashOf, partitionOf, subjects } from '../protocol/subjects.ts'
 import type { GatewayMessage, Offer } from '../protocol/workers/messages.ts'
@@ -93,7 +95,7 @@ export function createWorld(parts: WorldParts): World {
   const born = clock.now()
   let queries = 0
   async function view(partition: number, query: Omit<Question, 'id'>): Promise<unknown> {
-    const message: Question = { ...query, id: `${parts.node}/${born}/${queries++}` }
+    const message: Question = extended(query, { id: `${parts.node}/${born}/${queries++}` })
     const until = clock.elapsed() + settings.deadline
     const reports = parts.interest?.settled()
     if (reports) await reports

@@ -301,12 +301,14 @@ export class ViewFollower {
   }
   /**
    * Schedules deletions of leftover rows, a few at a time, so that queries are answered in between.
+   * Whether rows are left is checked only then, because the check takes several queries.
    */
   #tidyLater(): void {
-    if (!this.#running || !this.#view.untidy()) return
+    if (!this.#running) return
     this.#cancelTidy ??= this.#options.later(TIDY_EVERY_MS, () => {
       this.#cancelTidy = undefined
       try {
+        if (!this.#view.untidy()) return
         this.#view.tidy()
         this.#tidyLater()
       } catch (error) {

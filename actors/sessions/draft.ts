@@ -10,6 +10,7 @@ import { timestamp } from '../../protocol/common.ts'
 import { MAX_CHAIN_DEPTH } from '../../protocol/events/sources.ts'
 import type { InteractionCommands } from '../../protocol/internal.ts'
 import { type Patch, patch } from '../../protocol/patch.ts'
+import { extended } from '../../protocol/rules/extended.ts'
 import type { Call, TurnWork } from '../../protocol/sessions/bookkeeping.ts'
 import type {
   BlockPatch,
@@ -93,7 +94,7 @@ export const tellQueue = (
 
 /** Adds to the collected changes to the session's record. */
 export const change = (on: Draft, session: Patch<Session>): void =>
-  void (on.change = { ...on.change, ...session })
+  void (on.change = extended(on.change, session))
 /** Adds to the totals in the session's record. */
 export function count(
   on: Draft,
@@ -239,11 +240,10 @@ export function patchCall(on: Draft, turn_id: string, index: number, change: Blo
 function settleRecord(on: Draft): void {
   if (Object.keys(on.change).length === 0 && !on.events.some(({ type }) => type === 'turn.upsert'))
     return
-  const bumped: Patch<Session> = {
-    ...on.change,
+  const bumped: Patch<Session> = extended(on.change, {
     version: on.state.record.version + 1,
     updated_at: now(on),
-  }
+  })
   on.change = {}
   emit(on, { type: 'session.updated', session: bumped })
 }

@@ -1,7 +1,9 @@
 /** Source events of a session: one for each final row with the role `user` or `assistant`. */
+
 import type { JsonObject } from '../../protocol/common.ts'
 import type { Address } from '../../protocol/entry.ts'
 import type { ServicePublication } from '../../protocol/events/sources.ts'
+import { extended } from '../../protocol/rules/extended.ts'
 import { rowIn, type SessionEvent } from '../../protocol/sessions/events.ts'
 import { sessionMessage } from '../../protocol/sessions/schema.ts'
 import type { Effect } from '../actor.ts'
@@ -14,7 +16,7 @@ type MessageUpsert = Extract<SessionEvent, { type: 'message.upsert' }>
  */
 function recordOf(event: MessageUpsert, closed?: true): JsonObject {
   const { content, ...rest } = sessionMessage(rowIn(event))
-  return reduced({ ...rest, ...(!closed && { content }) })
+  return reduced(extended(rest, !closed && { content }))
 }
 /**
  * Publishes a final row with the role `user` or `assistant` as a source event. Context, summaries
@@ -29,13 +31,12 @@ export function tellMessage(event: MessageUpsert, { project }: Address): readonl
     event_type: 'session.message.created',
     source_kind: 'session',
     source_id: session_id,
-    event: {
-      ...meta,
+    event: extended(meta, {
       sequence,
       ...(turn_id !== undefined && { turn_id }),
       ...(!closed && { content }),
       session_key,
-    },
+    }),
     meta,
     record: recordOf(event, closed),
     depth,

@@ -2,7 +2,9 @@
  * Admission of a turn: the events and rows with which a new turn enters the session. The callers
  * check the limits of the session first, and `pump` (turns.ts) starts the turn.
  */
+
 import type { JsonObject } from '../../../protocol/common.ts'
+import { extended } from '../../../protocol/rules/extended.ts'
 import type { TurnWork } from '../../../protocol/sessions/bookkeeping.ts'
 import type { TranscriptMessage } from '../../../protocol/sessions/schema.ts'
 import type { Block } from '../../../protocol/sessions/turns/blocks.ts'
@@ -61,8 +63,7 @@ export function admit(
   const { record, revision: boundary, sequence: before } = on.state
   writeContext(on, turn_id, context)
   const after_sequence = on.state.sequence + (content ? 1 : 0)
-  const work: TurnWork = {
-    ...asking,
+  const work: TurnWork = extended(asking, {
     owner,
     boundary,
     before,
@@ -76,7 +77,7 @@ export function admit(
     ...(exchange && { exchange }),
     ...(depth !== undefined && { depth }),
     ...(causation && { causation }),
-  }
+  })
   emit(on, { type: 'turn.admitted', id: turn_id, work, ...(key !== undefined && { key }) })
   emit(on, {
     type: 'turn.extra',

@@ -6,6 +6,7 @@
 
 import type { JsonObject } from '../../../protocol/common.ts'
 import { costOf } from '../../../protocol/loops/credits.ts'
+import { extended } from '../../../protocol/rules/extended.ts'
 import { valueFaults } from '../../../protocol/rules/json-schema/validate.ts'
 import type { TurnSpending } from '../../../protocol/sessions/commands.ts'
 import { limits } from '../../../protocol/sessions/limits.ts'
@@ -78,12 +79,11 @@ export function generate(on: Draft, id: string): TurnStep {
   enqueue(
     on,
     queueOf(definition),
-    {
-      ...generationBy(definition, job_id, definition.route.model),
+    extended(generationBy(definition, job_id, definition.route.model), {
       agent_turn_id: id,
       max_attempts: limits.attempts,
       max_losses: limits.attempts,
-    },
+    }),
     turn,
   )
   return undefined

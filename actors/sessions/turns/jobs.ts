@@ -1,8 +1,10 @@
 /**
  * Jobs of a session: how they are enqueued, and which part of the session waits for each of them.
  */
+
 import { type JobEnvironment, usedEnvironment } from '../../../protocol/environments/commands.ts'
 import type { Job, JobHeader } from '../../../protocol/jobs/rows.ts'
+import { extended } from '../../../protocol/rules/extended.ts'
 import type { SessionCommands } from '../../../protocol/sessions/commands.ts'
 import type { TurnDefinition } from '../../../protocol/sessions/turns/definition.ts'
 import { type Draft, now, tellQueue } from '../draft.ts'
@@ -49,31 +51,28 @@ export function enqueue(
   const { id: session_id, agent_id } = on.state.record
   const environment = environmentOf(wanted.environment_id, agent_id, turn)
   const whose = turn?.work.owner === 'run' ? 'agent' : 'conversation'
-  const common = {
-    ...wanted,
+  const common = extended(wanted, {
     origin: `${whose}_${wanted.kind === 'llm_generation' ? 'llm' : 'tool'}_call` as Job['origin'],
     session_id,
     ...(turn && whoseStep(turn)),
     priority: 0,
-  }
+  })
   const { max_losses: _, ...shown } = common
-  const job: JobHeader = {
-    ...common,
+  const job: JobHeader = extended(common, {
     ...(environment && { environment }),
-    owner: { kind: 'session', id: session_id },
+    owner: { kind: 'session' as const, id: session_id },
     fairness_key: agent_id,
     enqueued_at: on.cause.at,
-  }
-  const record: Job = {
-    ...shown,
+  })
+  const record: Job = extended(shown, {
     fairness_key: agent_id,
     queue,
-    status: 'queued',
+    status: 'queued' as const,
     claim_attempt: 0,
     cancel_requested: false,
     created_at: now(on),
     updated_at: now(on),
-  }
+  })
   tellQueue(on, queue, 'queue.enqueue', { job, record })
 }
 

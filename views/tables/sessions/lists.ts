@@ -27,7 +27,7 @@ import type { IncludeQuery, Page, Paging } from '../../page.ts'
 import { itemsThatFit, limitOf, page, positionCondition, sizeOf, wants } from '../../page.ts'
 import type { Store, Value } from '../../store.ts'
 import { type CompactionNote, recordOf, type SessionRow, sessionRow } from './sessions.ts'
-import { costOf } from './turn-extras.ts'
+import { costOf } from './turns.ts'
 import { interactionVisibleTo, viewerValues, visibleTo } from './visibility.ts'
 
 const missing = (resource: string): Refusal =>

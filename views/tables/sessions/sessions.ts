@@ -25,7 +25,7 @@ import { settledTurns } from '../../../protocol/sessions/settled.ts'
 import type { SummaryFields } from '../../../protocol/sessions/transcript/pages.ts'
 import { isPrivate, withVisibility } from '../../../protocol/sessions/visibility.ts'
 import type { Store } from '../../store.ts'
-import { addCost, addExtra } from './turn-extras.ts'
+import { TurnChanges } from './turns.ts'
 
 /** The visible state of compaction: the pass in progress, and the last summary. */
 export interface CompactionNote {
@@ -73,25 +73,21 @@ export function applySession(store: Store, place: PlacedEntry): void {
   const project = store.numberOf(entry.project)
   const events = entry.events as readonly SessionEvent[]
   const [first] = events
-  if (first?.type === 'session.created')
-    create(store, project, withVisibility(first.session, first.visibility_requested))
-  const row = sessionRow(store, project, entry.id)
+  const created =
+    first?.type === 'session.created'
+      ? create(store, project, withVisibility(first.session, first.visibility_requested))
+      : undefined
+  const row = created ?? knownRow(store, project, entry.id)
   if (!row) return
-  const on: Applying = {
-    store,
-    project,
-    n: row.n,
-    record: recordOf(row),
-    revision: row.revision,
-    gone: row.gone,
-    compaction: JSON.parse(row.compaction) as CompactionNote,
-  }
-  for (const person of speakersIn(events, entry.origin.principal.id))
-    store.run('INSERT OR IGNORE INTO session_people (session, person) VALUES (?, ?)', row.n, person)
+  const { n } = row
+  const on: Applying = { store, turns: new TurnChanges(store, n, project), ...row }
+  for (const person of new Set(speakersIn(events, entry.origin.principal.id)))
+    store.run('INSERT OR IGNORE INTO session_people (session, person) VALUES (?, ?)', n, person)
   for (const event of events) {
     if (isFrame(event)) frame(on, event, ++on.revision)
     else keep(on, event)
   }
+  on.turns.write()
   const { record } = on
   store.run(
     `UPDATE sessions
@@ -129,27 +125,44 @@ const speakersIn = (events: readonly SessionEvent[], caller: string): string[] =
         return []
     }
   })
-interface Applying {
-  readonly store: Store
-  readonly project: number
+/** The part of a session's row that entries change. */
+interface Changing {
   readonly n: number
   record: Session
   revision: number
   gone: number
   compaction: CompactionNote
 }
+interface Applying extends Changing {
+  readonly store: Store
+  readonly turns: TurnChanges
+}
 
-function create(store: Store, project: number, record: Session): void {
+function knownRow(store: Store, project: number, id: string): Changing | undefined {
+  const row = sessionRow(store, project, id)
+  return (
+    row && {
+      n: row.n,
+      record: recordOf(row),
+      revision: row.revision,
+      gone: row.gone,
+      compaction: JSON.parse(row.compaction) as CompactionNote,
+    }
+  )
+}
+/** Creates the row of a session. Returns undefined if the session already has one. */
+function create(store: Store, project: number, record: Session): Changing | undefined {
   const { id, agent_id, session_key, scope, status, created_at, metadata } = record
   const closed = isPrivate(record) ? 1 : 0
   const at = parseTimestamp(created_at) ?? 0
   const text = (name: string): string | null =>
     typeof metadata?.[name] === 'string' ? metadata[name] : null
-  store.run(
+  // The record is written at the end of the entry.
+  const row = store.one<{ n: number }>(
     `INSERT OR IGNORE INTO sessions (
        id, project, agent, session_key, scope, status, provider, integration,
        private, active_at, revision, gone, record, compaction
-     ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, ?, ?)`,
+     ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, '{}', '{}') RETURNING n`,
     id,
     project,
     agent_id,
@@ -160,12 +173,11 @@ function create(store: Store, project: number, record: Session): void {
     text('integration_id'),
     closed,
     at,
-    JSON.stringify(record),
-    '{}',
   )
+  return row && { n: row.n, record, revision: 0, gone: 0, compaction: {} }
 }
 
-function frame({ store, n, project }: Applying, event: SessionFrame, revision: number): void {
+function frame({ store, n, turns }: Applying, event: SessionFrame, revision: number): void {
   switch (event.type) {
     case 'message.upsert':
       return void putRow(store, n, rowIn(event), revision)
@@ -184,7 +196,14 @@ function frame({ store, n, project }: Applying, event: SessionFrame, revision: n
       )
     }
     case 'turn.upsert':
-      return void putTurn(store, n, project, turnOf(event), revision)
+      turns.put(turnOf(event), revision)
+      if (settledTurns.has(event.status))
+        store.run(
+          'DELETE FROM session_messages WHERE session = ? AND turn = ? AND sequence IS NULL',
+          n,
+          event.id,
+        )
+      return
     case 'interaction.upsert':
       return void putInteraction(store, n, interactionOf(event), revision)
   }
@@ -239,34 +258,6 @@ function changeRow(
     id,
   )
 }
-function putTurn(
-  store: Store,
-  n: number,
-  project: number,
-  turn: TurnUpsert,
-  revision: number,
-): void {
-  store.run(
-    `INSERT INTO session_turns (id, session, project, seq, status, revision, extra, record)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?)
-     ON CONFLICT (session, id) DO UPDATE SET seq = excluded.seq, status = excluded.status,
-       revision = excluded.revision, record = excluded.record`,
-    turn.id,
-    n,
-    project,
-    turn.seq ?? 0,
-    turn.status,
-    revision,
-    '{}',
-    JSON.stringify(turn),
-  )
-  if (settledTurns.has(turn.status))
-    store.run(
-      'DELETE FROM session_messages WHERE session = ? AND turn = ? AND sequence IS NULL',
-      n,
-      turn.id,
-    )
-}
 const putInteraction = (
   store: Store,
   n: number,
@@ -283,7 +274,7 @@ const putInteraction = (
   )
 
 function keep(on: Applying, event: Exclude<SessionEvent, SessionFrame>): void {
-  const { store, n, project } = on
+  const { store, n, turns } = on
   switch (event.type) {
     case 'session.updated':
       on.record = patch(on.record, event.session)
@@ -295,11 +286,11 @@ function keep(on: Applying, event: Exclude<SessionEvent, SessionFrame>): void {
     case 'context.stored':
       return void putRow(store, n, event.message, 0, 1)
     case 'turn.admitted':
-      return void addExtra(store, n, project, event.id, () => ({ asked_by: event.work.asker.id }))
+      return void turns.begin(event.id, { asked_by: event.work.asker.id })
     case 'turn.spent':
-      return void addCost(store, n, project, event.spending)
+      return void turns.addCost(event.spending)
     case 'turn.extra':
-      return void addExtra(store, n, project, event.id, () => event.extra)
+      return void turns.add(event.id, () => event.extra)
     case 'nudge.queued':
       return void putNudge(store, n, event.nudge)
     case 'nudge.changed': {
@@ -360,6 +351,7 @@ const putNudge = (store: Store, n: number, nudge: SessionNudge): void =>
 /** Deletes all content, outputs included. The session and its turns remain as a tombstone. */
 function prune(on: Applying): void {
   on.gone = 1
+  on.turns.write()
   for (const table of ['session_messages', 'session_interactions', 'session_nudges'])
     on.store.run(`DELETE FROM ${table} WHERE session = ?`, on.n)
   on.store.run(

@@ -39,25 +39,27 @@ const parsed = <T>({ revision, record }: Row): Changed<T> => ({
 const messagesOf = (found: readonly Found[]): TranscriptPage['messages'] =>
   found
     .filter(({ kind }) => kind === 'messages')
-    .map((row) => ({
-      ...parsed<TranscriptMessage>(row),
-      ...(typeof row.summing === 'string' && { summing: JSON.parse(row.summing) as SummaryFields }),
-    }))
+    .map((row) => {
+      const message = parsed<TranscriptMessage>(row)
+      return typeof row.summing === 'string'
+        ? { ...message, summing: JSON.parse(row.summing) as SummaryFields }
+        : message
+    })
 const of = <T>(found: readonly Found[], kind: Kind): Changed<T>[] =>
   found.filter((one) => one.kind === kind).map(parsed<T>)
 
 const SETTLED = [...settledTurns].map((status) => `'${status}'`).join(', ')
 const OVER = [...settledStatuses].map((status) => `'${status}'`).join(', ')
 const changed: Readonly<Record<Kind, string>> = {
-  messages: `SELECT revision, record, summing
+  messages: `SELECT 'messages' AS kind, revision, record, summing
              FROM session_messages
              WHERE session = ? AND revision > ? AND revision <= ? AND sequence IS NOT NULL AND hidden = 0
              ORDER BY revision LIMIT ?`,
-  turns: `SELECT revision, record
+  turns: `SELECT 'turns' AS kind, revision, record
           FROM session_turns
           WHERE session = ? AND revision > ? AND revision <= ?
           ORDER BY revision LIMIT ?`,
-  interactions: `SELECT revision, record
+  interactions: `SELECT 'interactions' AS kind, revision, record
                  FROM session_interactions
                  WHERE session = ? AND revision > ? AND revision <= ?
                  ORDER BY revision LIMIT ?`,
@@ -114,25 +116,23 @@ export function transcriptPage(
     return refuse('not_found', { resource: 'session' }, 'There is no such session in this project.')
   const from =
     after ?? (after_sequence === undefined ? undefined : revisionAt(store, row, after_sequence))
-  const common = { revision: row.revision, last: row.last, active: activeTurns(store, row) }
+  const { revision, last } = row
+  const active = activeTurns(store, row)
   if (from === undefined)
     return {
-      ...common,
-      ...newest(store, row, limit, common.active),
+      revision,
+      last,
+      active,
+      ...newest(store, row, limit, active),
       live: streaming(store, row),
       pending: pendingQuestions(store, row),
     }
-  const cut = Math.min(until ?? row.revision, row.revision)
-  const kinds = Object.keys(changed) as Kind[]
+  const cut = Math.min(until ?? revision, revision)
   const all: Found[] =
     from >= cut
       ? []
-      : kinds
-          .flatMap((kind) =>
-            store
-              .all<Row>(changed[kind], row.n, from, cut, limit + 1)
-              .map((one) => ({ ...one, kind })),
-          )
+      : Object.values(changed)
+          .flatMap((sql) => store.all<Found>(sql, row.n, from, cut, limit + 1))
           .sort((a, b) => a.revision - b.revision)
   const shown: Found[] = []
   for (
@@ -146,7 +146,9 @@ export function transcriptPage(
   }
   const more = shown.length < all.length
   return {
-    ...common,
+    revision,
+    last,
+    active,
     after: from,
     through: more ? (shown.at(-1)?.revision ?? from) : Math.max(from, cut),
     cut,
