@@ -17,14 +17,28 @@ import { frameOf } from './sse.ts'
 const PAGE = { usual: 200, long: 2000 } as const
 
 /**
- * Joins the frames of one event, which have the same cursor, into one item, so that they are never
- * separated.
+ * Adds a frame to the items. The frames of one event, which have the same cursor, are one item, so
+ * that they are never separated.
  */
-function itemsOf(events: ViewQueries['feed']['reply']['items']): Item[] {
+function add(items: Item[], seq: number, type: string, json: string): void {
+  const before = items.at(-1)?.cursor === seq ? (items.pop()?.frame ?? '') : ''
+  items.push({ cursor: seq, frame: before + frameOf(type, json, seq) })
+}
+/** Returns the items of a page. A view of an earlier release answers without `lines`. */
+function itemsOf({ items: events, lines = '' }: ViewQueries['feed']['reply']): Item[] {
   const items: Item[] = []
-  for (const { seq, type, json } of events) {
-    const before = items.at(-1)?.cursor === seq ? (items.pop()?.frame ?? '') : ''
-    items.push({ cursor: seq, frame: before + frameOf(type, json, seq) })
+  for (const { seq, type, json } of events) add(items, seq, type, json)
+  for (let from = 0; from < lines.length; ) {
+    const type = lines.indexOf(' ', from) + 1
+    const json = lines.indexOf(' ', type) + 1
+    const end = lines.indexOf('\n', json)
+    add(
+      items,
+      Number(lines.slice(from, type - 1)),
+      lines.slice(type, json - 1),
+      lines.slice(json, end),
+    )
+    from = end + 1
   }
   return items
 }
@@ -32,7 +46,7 @@ function itemsOf(events: ViewQueries['feed']['reply']['items']): Item[] {
 /** Returns the source of a project's feed. */
 export function feedSource(world: World, project: string): Source {
   const ask = async (after: number, limit: number, fresh?: number, within?: number) =>
-    await world.view(project, 'feed', { after, limit }, fresh, within)
+    await world.view(project, 'feed', { after, limit, lines: true }, fresh, within)
   return {
     key: `feed ${project}`,
     comment: ':keepalive',
@@ -47,7 +61,7 @@ export function feedSource(world: World, project: string): Source {
       )
       if (isRefusal(page)) return page
       return {
-        items: itemsOf(page.items),
+        items: itemsOf(page),
         last: page.last,
         ended: false,
         oldest: page.oldest,

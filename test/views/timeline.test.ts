@@ -275,6 +275,18 @@ t.test('the feed lists calls and status changes of runs and jobs, in journal ord
     }
   }
   const all = feed(0)
+  const { items, lines } = ask<{
+    items: { seq: number; type: string; json: string }[]
+    lines: string
+  }>(view, 'feed', { after: cursorOf(2, 1), limit: 2, lines: true })
+  t.strictSame(items, [])
+  t.equal(
+    lines,
+    ask<{ items: typeof items }>(view, 'feed', { after: cursorOf(2, 1), limit: 2 })
+      .items.map(({ seq, type, json }) => `${seq} ${type} ${json}\n`)
+      .join(''),
+    'the same events as lines',
+  )
   t.strictSame(
     all.items.map(({ type, seq, data }) => [type, seq, 'status' in data && data.status]),
     [

@@ -306,6 +306,11 @@ on('a stream ends when its key expires', async (t, at, run) => {
   t.equal(stream.text.split(': keepalive').length, 2, 'before the next keepalive')
 })
 
+const linesOf = (feed: readonly { seq: number; type: string; json: string }[]) =>
+  feed.map(({ seq, type, json }) => `${seq} ${type} ${json}\n`).join('')
+/** The lines of a stream that carry data of events. */
+const dataOf = (text: string) => text.split('\n').filter((line) => line.startsWith('data: {'))
+
 on(
   'the project stream: live only by default, replay after a cursor, frames of one event together',
   async (t, at) => {
@@ -313,9 +318,14 @@ on(
       { seq: 1000, type: 'run_updated' },
       { seq: 2000, type: 'action_appended' },
       { seq: 2000, type: 'job_updated' },
-    ].map((one) => ({ ...one, json: '{}' }))
-    at.views['feed'] = ({ after, limit }) => ({
-      items: feed.filter(({ seq }) => seq > after).slice(0, limit),
+    ].map((one) => ({ ...one, json: `{"text":"two words of ${one.type}"}` }))
+    let earlierRelease = false
+    const page = (after: number, limit: number) =>
+      feed.filter(({ seq }) => seq > after).slice(0, limit)
+    at.views['feed'] = ({ after, limit, lines }) => ({
+      ...(lines && !earlierRelease
+        ? { items: [], lines: linesOf(page(after, limit)) }
+        : { items: page(after, limit) }),
       last: (feed.at(-1)?.seq ?? 0) + 999,
       oldest: 0,
       more: feed.filter(({ seq }) => seq > after).length > limit,
@@ -340,6 +350,11 @@ on(
     at.edge.advance(20)
     await until(() => frames(live.text).length === 1 && frames(replay.text).length === 3)
     t.same(frames(live.text), ['5001 job_updated'])
+    earlierRelease = true
+    const older = await at.stream('/v1/projects/default/runs/events?since=1000')
+    await until(() => frames(older.text).length === 3)
+    t.same(dataOf(older.text), dataOf(replay.text))
+    older.close()
     at.edge.advance(15_000)
     await until(() => live.text.includes(':keepalive\n\n'))
     live.close()

@@ -122,23 +122,31 @@ export function feed(
   current: number,
   oldest: number,
 ): ViewQueries['feed']['reply'] {
-  const { after, limit } = input
+  const { after, limit, lines } = input
   const frames = store.tail.reaches(after)
     ? store.tail.read(project, after, limit + 2)
     : read(store, project, after, limit + 2)
   const items: { seq: number; type: Frame['kind']; json: string }[] = []
+  let text = ''
+  let count = 0
+  let end = after
   let characters = 0
   for (const frame of frames) {
     const { cursor, kind } = frame
-    if (
-      (items.length >= limit || characters >= MAX_PAGE_CHARACTERS) &&
-      cursor !== items.at(-1)?.seq
-    )
-      break
+    if ((count >= limit || characters >= MAX_PAGE_CHARACTERS) && cursor !== end) break
     const json = textOf(store, frame)
-    items.push({ seq: cursor, type: kind, json })
+    if (lines) text += `${cursor} ${kind} ${json}\n`
+    else items.push({ seq: cursor, type: kind, json })
+    count++
+    end = cursor
     characters += json.length
   }
-  const more = frames.length > items.length
-  return { items, last: more ? (items.at(-1)?.seq ?? current) : current, oldest, more }
+  const more = frames.length > count
+  return {
+    items,
+    ...(lines && { lines: text }),
+    last: more && count > 0 ? end : current,
+    oldest,
+    more,
+  }
 }
