@@ -2,7 +2,6 @@
  * Implements `World`, the interface of gateways, executors and hosts to the cluster, over the bus.
  * Commands and queries of actors reach the owner of the shard, even when the shard moves.
  */
-
 import { createHash, createHmac } from 'node:crypto'
 import type {
   Counters,

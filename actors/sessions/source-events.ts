@@ -1,5 +1,4 @@
 /** Source events of a session: one for each final row with the role `user` or `assistant`. */
-
 import type { JsonObject } from '../../protocol/common.ts'
 import type { Address } from '../../protocol/entry.ts'
 import type { ServicePublication } from '../../protocol/events/sources.ts'

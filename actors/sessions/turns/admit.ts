@@ -2,7 +2,6 @@
  * Admission of a turn: the events and rows with which a new turn enters the session. The callers
  * check the limits of the session first, and `pump` (turns.ts) starts the turn.
  */
-
 import type { JsonObject } from '../../../protocol/common.ts'
 import { extended } from '../../../protocol/rules/extended.ts'
 import type { TurnWork } from '../../../protocol/sessions/bookkeeping.ts'

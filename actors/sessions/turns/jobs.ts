@@ -1,7 +1,6 @@
 /**
  * Jobs of a session: how they are enqueued, and which part of the session waits for each of them.
  */
-
 import { type JobEnvironment, usedEnvironment } from '../../../protocol/environments/commands.ts'
 import type { Job, JobHeader } from '../../../protocol/jobs/rows.ts'
 import { extended } from '../../../protocol/rules/extended.ts'
