@@ -133,14 +133,14 @@ class OwnerRequest {
       return
     }
     this.#cancel = clock.later(Math.min(left, RETRY_AFTER_MS), () => this.#send())
-    void bus
-      .request(subject, message, left)
-      .then((answer) =>
+    void bus.request(subject, message, left, attempt === 1).then((answer) => {
+      if (answer !== 'pending')
         this.#received(
           typeof answer === 'object' ? (answer.answer as ShardAnswer) : notAnswered,
           attempt,
-        ),
-      )
+        )
+      else if (!this.#over && attempt === this.#attempts) this.#send()
+    })
   }
   #received(answer: ShardAnswer, attempt: number): void {
     if (this.#over) return

@@ -45,7 +45,7 @@ const world = createWorld({
   shards: 4,
   secret: new Uint8Array(32),
   organization,
-  bus: createBus(nats, () => false),
+  bus: createBus(nats),
   clock,
   random: { bytes: randomBytes },
   log: silentLog,
