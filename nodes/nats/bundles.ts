@@ -6,7 +6,7 @@
  * Invariants:
  * U1. A bundle is answered with one message, because a subscriber is permitted only one answer to
  *     each message (`server/permissions.ts`).
- * U2. A slow request does not delay the answers to the others: the message is sent `PATIENCE_MS`
+ * U2. A slow request does not delay the answers to the others: the message is sent `COLLECT_MS`
  *     after the first answer at the latest. The requests without an answer are `pending`, and their
  *     callers send them again, not bundled.
  * U3. A bundle with one request is sent as an ordinary request.
@@ -26,7 +26,7 @@ export const MAX_BUNDLED_LENGTH = 16 * 1024
 /** Maximum number of characters of a bundle, and of the answers to it. */
 const MAX_LENGTH = 128 * 1024
 /** Milliseconds for which the answers to a bundle wait for further answers. */
-const PATIENCE_MS = 20
+const COLLECT_MS = 20
 
 /** The result of a request, as `Bus.request` returns it. */
 type Result = { readonly answer: unknown } | NoAnswer
@@ -139,6 +139,6 @@ export function collectAnswers(
       }
     }
     if (open === 0) finish()
-    else timer ??= setTimeout(finish, PATIENCE_MS)
+    else timer ??= setTimeout(finish, COLLECT_MS)
   }
 }
