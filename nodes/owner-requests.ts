@@ -133,7 +133,9 @@ class OwnerRequest {
       return
     }
     this.#cancel = clock.later(Math.min(left, RETRY_AFTER_MS), () => this.#send())
-    void bus.request(subject, message, left, attempt === 1).then((answer) => {
+    // Queries are answered sooner than commands, which wait for an append.
+    const bundled = attempt === 1 && message.type === 'command'
+    void bus.request(subject, message, left, bundled).then((answer) => {
       if (answer !== 'pending')
         this.#received(
           typeof answer === 'object' ? (answer.answer as ShardAnswer) : notAnswered,

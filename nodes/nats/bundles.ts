@@ -25,8 +25,12 @@ const BUNDLE = 'Baton-Bundle'
 export const MAX_BUNDLED_LENGTH = 16 * 1024
 /** Maximum number of characters of a bundle, and of the answers to it. */
 const MAX_LENGTH = 128 * 1024
-/** Milliseconds for which the answers to a bundle wait for further answers. */
-const COLLECT_MS = 20
+/**
+ * Milliseconds for which the answers to a bundle wait for further answers. The commands of a bundle
+ * are usually committed by one or two appends, so all are answered much sooner. A repeated request
+ * costs a busy owner more than a late answer.
+ */
+const COLLECT_MS = 250
 
 /** The result of a request, as `Bus.request` returns it. */
 type Result = { readonly answer: unknown } | NoAnswer
