@@ -153,11 +153,11 @@ export async function startNode(
     const blobs = createBlobs(nats)
     const files = await openFiles(config.bucket, blobs, stops)
     const cluster = createRegistry(nats, names.cluster, () => ensureCluster(nats, config.replicas))
-    const bus: Bus = createBus(nats, {
-      alone: () => membership.alone(),
-      wanted: (subject) => interest.others.wants(subject),
-      unbundle: () => membership.all(({ bundles }) => bundles),
-    })
+    const bus: Bus = createBus(
+      nats,
+      () => membership.alone(),
+      (subject) => interest.others.wants(subject),
+    )
     const logs = await openLogs(nats, bus, config.logs.stored, config.replicas)
     const neighbours = createNeighbours(bus)
     const membership = new Membership(cluster, systemClock, { id, roles: config.roles }, neighbours)

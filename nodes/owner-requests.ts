@@ -133,16 +133,14 @@ class OwnerRequest {
       return
     }
     this.#cancel = clock.later(Math.min(left, RETRY_AFTER_MS), () => this.#send())
-    // Queries are answered sooner than commands, which wait for an append.
-    const bundled = attempt === 1 && message.type === 'command'
-    void bus.request(subject, message, left, bundled).then((answer) => {
-      if (answer !== 'pending')
+    void bus
+      .request(subject, message, left)
+      .then((answer) =>
         this.#received(
           typeof answer === 'object' ? (answer.answer as ShardAnswer) : notAnswered,
           attempt,
-        )
-      else if (!this.#over && attempt === this.#attempts) this.#send()
-    })
+        ),
+      )
   }
   #received(answer: ShardAnswer, attempt: number): void {
     if (this.#over) return

@@ -113,24 +113,18 @@ export interface Registry {
   ): Promise<readonly { readonly key: string; readonly value: string; readonly revision: number }[]>
 }
 
-/**
- * Why a request got no answer. `pending`: the request was bundled with others that were answered
- * first; it must be sent again, not bundled.
- */
-export type NoAnswer = 'no_responders' | 'timeout' | 'pending'
+/** Why a request got no answer. */
+export type NoAnswer = 'no_responders' | 'timeout'
 /** Core NATS messaging: at-most-once delivery. */
 export interface Bus {
   /**
    * Sends a request to a subscriber. A subscriber in this process is called directly.
    * @param timeout milliseconds to wait for the answer.
-   * @param bundled whether the request may share a message with other requests to this subject,
-   *   whose subscriber must not belong to a group. Only such a request can be `pending`.
    */
   request(
     subject: string,
     message: unknown,
     timeout: number,
-    bundled?: boolean,
   ): Promise<{ readonly answer: unknown } | NoAnswer>
   /**
    * Returns the answer of a subscriber in this process that answers synchronously, or undefined if

@@ -16,7 +16,6 @@
 import { randomUUID } from 'node:crypto'
 import { Empty, headers, type Msg, type MsgHdrs } from '@nats-io/transport-node'
 import type { Bus, NoAnswer } from '../host/ports.ts'
-import { collectAnswers, createBundles, isBundle, MAX_BUNDLED_LENGTH } from './bundles.ts'
 import { isNoResponders, isUnanswered, sentence } from './failures.ts'
 import { type Limited, Overdue } from './journal/overdue.ts'
 import { createListeners, type Listener } from './listeners.ts'
@@ -43,27 +42,15 @@ const header = (name: string, value: string): MsgHdrs => {
 }
 
 /**
- * Minimum time limit of a bundled request in milliseconds. The requests of a bundle share the time
- * limit of the first one.
+ * Creates the bus of a connection.
+ * @param alone returns whether no other process can be listening. While it returns true,
+ *   publications and requests stay within the process.
+ * @param wanted returns whether a process besides this one may be listening to a subject.
  */
-const MIN_BUNDLED_TIMEOUT_MS = 2000
-
-/** What a bus knows about the other processes. By default, it knows nothing. */
-interface Others {
-  /**
-   * Returns whether no other process can be listening. While it returns true, publications and
-   * requests stay within the process.
-   */
-  alone?(): boolean
-  /** Returns whether a process besides this one may be listening to a subject. */
-  wanted?(subject: string): boolean
-  /** Returns whether all other processes can read bundles of requests. */
-  unbundle?(): boolean
-}
-/** Creates the bus of a connection. */
 export function createBus(
   nats: Nats,
-  { alone = () => false, wanted = () => true, unbundle = () => false }: Others = {},
+  alone: () => boolean = () => false,
+  wanted: (subject: string) => boolean = () => true,
 ): Bus {
   const { connection, log, space } = nats
   const listeners = createListeners()
@@ -120,41 +107,26 @@ export function createBus(
         if (overdue.delete(asked)) done(answer)
       })
     })
-  const read = (reply: Msg): { readonly answer: unknown } | undefined =>
-    reply.headers?.has(DECLINED) ? undefined : { answer: decode(reply.data) }
-  const failed = (subject: string, error: unknown): NoAnswer => {
-    if (isNoResponders(error)) return 'no_responders'
-    if (!isUnanswered(error))
-      log.warn(
-        { event: 'nats_request_failed', subject, reason: sentence(error) },
-        'NATS request failed',
-      )
-    return 'timeout'
-  }
-  const askBundled = createBundles(
-    (subject, content, timeout) => nats.ask(space.subject(subject), content, undefined, timeout),
-    read,
-    failed,
-  )
   const askElsewhere = async (
     subject: string,
     message: unknown,
     timeout: number,
-    bundled: boolean,
   ): Promise<{ readonly answer: unknown } | NoAnswer> => {
-    if (bundled && timeout >= MIN_BUNDLED_TIMEOUT_MS && unbundle()) {
-      const text = JSON.stringify(message)
-      if (text.length <= MAX_BUNDLED_LENGTH) return askBundled(subject, text, timeout)
-    }
     try {
       const parts = splitRequest(encode(message), randomUUID)
       const last = parts.at(-1) as RequestPart
       for (const part of parts.slice(0, -1))
         nats.tell(space.subject(subject), part.data, part.headers)
       const reply = await nats.ask(space.subject(subject), last.data, last.headers, timeout)
-      return read(reply) ?? 'no_responders'
+      return reply.headers?.has(DECLINED) ? 'no_responders' : { answer: decode(reply.data) }
     } catch (error) {
-      return failed(subject, error)
+      if (isNoResponders(error)) return 'no_responders'
+      if (!isUnanswered(error))
+        log.warn(
+          { event: 'nats_request_failed', subject, reason: sentence(error) },
+          'NATS request failed',
+        )
+      return 'timeout'
     }
   }
 
@@ -166,7 +138,6 @@ export function createBus(
     const data = parts.join(message)
     if (!data) return
     if (group !== undefined && message.headers?.get(SERVED).split(' ').includes(group)) return
-    if (isBundle(message)) return receiveBundle(listener, message, decode(data) as unknown[])
     // The server chose one subscription of the group. If its listener does not answer, the group's
     // other listeners in this process may answer.
     const others =
@@ -181,32 +152,20 @@ export function createBus(
     else if (group !== undefined) decline(message)
   }
 
-  const receiveBundle = (listener: Listener, message: Msg, requests: readonly unknown[]): void => {
-    const subject = space.plain(message.subject)
-    const answered = collectAnswers(requests.length, (answer) => {
-      if (message.reply && !connection.isClosed()) nats.tell(message.reply, answer)
-    })
-    for (const [index, request] of requests.entries()) {
-      const given = call(listener, request, subject)
-      if (given instanceof Promise) void given.then((answer) => answered(index, answer))
-      else answered(index, given)
-    }
-  }
-
   return {
-    request: (subject, message, timeout, bundled = false) => {
+    request: (subject, message, timeout) => {
       const here = listeners.matching(subject)
       if (here.length === 0)
         return alone()
           ? Promise.resolve('no_responders')
-          : askElsewhere(subject, message, Math.ceil(timeout), bundled)
+          : askElsewhere(subject, message, Math.ceil(timeout))
       const until = performance.now() + timeout
       return new Promise((done) =>
         askHere(here, subject, message, timeout, (answer) => {
           if (answer !== undefined) return done({ answer })
           if (alone()) return done('no_responders')
           const left = Math.ceil(until - performance.now())
-          done(left < 1 ? 'timeout' : askElsewhere(subject, message, left, bundled))
+          done(left < 1 ? 'timeout' : askElsewhere(subject, message, left))
         }),
       )
     },

@@ -27,15 +27,9 @@ import { Disconnected, sentence } from './failures.ts'
 import { type Limited, Overdue } from './journal/overdue.ts'
 import type { Namespace } from './server/namespace.ts'
 
-/** The content of a request. */
-export interface Content {
-  readonly data: Uint8Array
-  readonly headers?: MsgHdrs | undefined
-}
 export interface RequestMux {
   /**
    * Sends a request and returns the answer.
-   * @param content the data, or a function that returns data and headers when the request is sent.
    * @param timeout milliseconds to wait for the answer.
    * @throws Forbidden when the account lacks the permission.
    * @throws NoRespondersError when the subject has no subscriber.
@@ -45,7 +39,7 @@ export interface RequestMux {
    */
   ask(
     subject: string,
-    content: Uint8Array | (() => Content),
+    data: Uint8Array,
     headers: MsgHdrs | undefined,
     timeout: number,
   ): Promise<Msg>
@@ -113,7 +107,7 @@ export function createRequestMux(
   }
 
   return {
-    ask: (subject, content, given, timeout) =>
+    ask: (subject, data, headers, timeout) =>
       new Promise((done, failed) => {
         if (connection.isClosed()) return failed(new ClosedConnectionError())
         if (!begun) begin()
@@ -134,8 +128,6 @@ export function createRequestMux(
           send: () => {
             if (!open.has(number)) return
             try {
-              const { data, headers } =
-                typeof content === 'function' ? content() : { data: content, headers: given }
               connection.publish(subject, data, headers ? { reply, headers } : { reply })
             } catch (error) {
               close(number)

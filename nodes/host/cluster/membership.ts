@@ -128,16 +128,16 @@ export class Membership {
   }
   /** Whether all live nodes can read this envelope format. */
   allRead(format: number): boolean {
-    return this.all(({ reads }) => reads >= format)
+    return [...this.#observed.values()].every(
+      (seen) => seen.reads >= format || seen.member.id === this.#self.id || !this.#alive(seen),
+    )
   }
   /** Whether another live node reports that it serves a shard. */
   served(shard: string): boolean {
-    return !this.all(({ shards }) => !shards.includes(shard))
-  }
-  /** Whether all other live nodes meet a condition. */
-  all(meet: (seen: Observed) => boolean): boolean {
-    const live = [...this.#observed.values()].filter((seen) => this.#alive(seen))
-    return live.every((seen) => seen.member.id === this.#self.id || meet(seen))
+    const { id } = this.#self
+    return [...this.#observed.values()].some(
+      (seen) => seen.member.id !== id && seen.shards.includes(shard) && this.#alive(seen),
+    )
   }
   /**
    * Renews this node's record now, so that other nodes see its current content. Concurrent callers
@@ -321,7 +321,6 @@ export class Membership {
       ...(shards.length > 0 && { shards }),
       ...(stops.length > 0 && { stops }),
       reads: NEWEST_FORMAT,
-      bundles: true,
     } satisfies NodeRecord)
     let revision = await this.#registry.put(key, value, this.#revision)
     if (revision === undefined) {
@@ -374,7 +373,8 @@ export class Membership {
     await Promise.all([...next.values()].map((seen) => this.#suspect(seen)))
     const live = new Set(this.members('gateway').map(({ id }) => id))
     this.#ended += lived.filter(({ id }) => !live.has(id)).length
-    // Any node may delete the record of a dead node that has been unchanged for one minute.
+    // Any node may delete the record of a dead node once the record has been unchanged for one
+    // minute.
     for (const [key, { changed, member }] of next)
       if (now - changed > 60_000 && member.id !== this.#self.id)
         void this.#registry.delete(key).catch(() => {})

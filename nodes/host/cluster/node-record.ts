@@ -6,7 +6,7 @@ import type { AboutNode, Instance } from './node-id.ts'
  * The record of a node. `listens` is set if the node answers presence probes. Nodes of older
  * releases do not, and are not probed. `shards` lists the shards that the node serves, and `stops`
  * the reasons why it accepts no writes. `reads` is the newest envelope format that the node reads;
- * 1 if absent. `bundles` is set if the node can read bundles of requests (`nats/bundles.ts`).
+ * 1 if absent.
  */
 export interface NodeRecord extends Member, Partial<Instance> {
   readonly beat: number
@@ -14,7 +14,6 @@ export interface NodeRecord extends Member, Partial<Instance> {
   readonly shards?: readonly string[]
   readonly stops?: readonly string[]
   readonly reads?: number
-  readonly bundles?: true
 }
 
 /** A record as another node has read it. */
@@ -28,7 +27,6 @@ export interface Observed {
   readonly shards: readonly string[]
   readonly stops: readonly string[]
   readonly reads: number
-  readonly bundles: boolean
   readonly about: AboutNode | undefined
   gone: boolean
 }
@@ -46,7 +44,6 @@ export function observed(value: string, now: number): Observed {
     shards,
     stops,
     reads,
-    bundles: record.bundles === true,
     about,
     gone: false,
   }

@@ -120,30 +120,6 @@ t.test(
   },
 )
 
-t.test('a command without an answer in its bundle is sent again, alone', async (t) => {
-  const clock = new ManualClock()
-  const sent: { command: object; bundled: boolean; answer: (answer: unknown) => void }[] = []
-  const bus = {
-    request: (_: string, { command }: { command: object }, __: number, bundled: boolean) =>
-      new Promise((answer) => sent.push({ command, bundled, answer })),
-  }
-  const world = worldOver(bus, clock)
-  const settings = { name: 'project.update', command_id: 'c1', origin: {}, input: {}, born: true }
-  const outcome = world.commandRow({ ...to, ...settings } as never)
-  sent[0]?.answer('pending')
-  await settleAll()
-  t.equal(sent.length, 2, 'without a delay')
-  t.match(sent, [
-    { bundled: true, command: { command_id: 'c1', born: true } },
-    { bundled: false, command: { command_id: 'c1' } },
-  ])
-  t.notOk('born' in (sent[1]?.command ?? {}), 'the actor may exist by now')
-  sent[1]?.answer({ answer: { reply: 'done' } })
-  t.match(await outcome, { reply: 'done' })
-  await clock.advance(15_000)
-  t.equal(sent.length, 2)
-})
-
 t.test('a query is sent once the owners know what is followed', async (t) => {
   const sent: string[] = []
   const left: string[] = []

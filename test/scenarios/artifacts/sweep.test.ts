@@ -45,7 +45,7 @@ const world = createWorld({
   shards: 4,
   secret: new Uint8Array(32),
   organization,
-  bus: createBus(nats),
+  bus: createBus(nats, () => false),
   clock,
   random: { bytes: randomBytes },
   log: silentLog,
