@@ -154,8 +154,8 @@ async function build(root, file) {
  * the collector copies fewer of the objects of pending commits. No pretenuring: V8 would allocate
  * the objects of some literals in the old generation, because many of them survive a collection.
  * They are part of commands in progress and are soon garbage, but only full collections free them.
- * Until then, they keep younger objects in memory (bench/HISTORY.md). No full collection before the
- * old generation has 64 MiB: a gateway keeps 26 MiB alive, and V8 would collect again at 35 MiB.
+ * Until then, they keep younger objects in memory (bench/HISTORY.md). An initial old generation of
+ * 64 MiB: a gateway keeps 26 MiB alive, and V8 would otherwise begin a full collection at 35 MiB.
  */
 export const MEMORY = [
   '--max-semi-space-size=32',

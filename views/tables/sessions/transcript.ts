@@ -50,20 +50,21 @@ const of = <T>(found: readonly Found[], kind: Kind): Changed<T>[] =>
 
 const SETTLED = [...settledTurns].map((status) => `'${status}'`).join(', ')
 const OVER = [...settledStatuses].map((status) => `'${status}'`).join(', ')
-const changed: Readonly<Record<Kind, string>> = {
-  messages: `SELECT 'messages' AS kind, revision, record, summing
-             FROM session_messages
-             WHERE session = ? AND revision > ? AND revision <= ? AND sequence IS NOT NULL AND hidden = 0
-             ORDER BY revision LIMIT ?`,
-  turns: `SELECT 'turns' AS kind, revision, record
-          FROM session_turns
-          WHERE session = ? AND revision > ? AND revision <= ?
-          ORDER BY revision LIMIT ?`,
-  interactions: `SELECT 'interactions' AS kind, revision, record
-                 FROM session_interactions
-                 WHERE session = ? AND revision > ? AND revision <= ?
-                 ORDER BY revision LIMIT ?`,
-}
+/** The queries for the records of each kind that changed after a revision. */
+const CHANGED: readonly string[] = [
+  `SELECT 'messages' AS kind, revision, record, summing
+   FROM session_messages
+   WHERE session = ? AND revision > ? AND revision <= ? AND sequence IS NOT NULL AND hidden = 0
+   ORDER BY revision LIMIT ?`,
+  `SELECT 'turns' AS kind, revision, record
+   FROM session_turns
+   WHERE session = ? AND revision > ? AND revision <= ?
+   ORDER BY revision LIMIT ?`,
+  `SELECT 'interactions' AS kind, revision, record
+   FROM session_interactions
+   WHERE session = ? AND revision > ? AND revision <= ?
+   ORDER BY revision LIMIT ?`,
+]
 const streaming = (store: Store, { n }: SessionRow): Changed<TranscriptMessage>[] =>
   store
     .all<Row>(
@@ -131,9 +132,9 @@ export function transcriptPage(
   const all: Found[] =
     from >= cut
       ? []
-      : Object.values(changed)
-          .flatMap((sql) => store.all<Found>(sql, row.n, from, cut, limit + 1))
-          .sort((a, b) => a.revision - b.revision)
+      : CHANGED.flatMap((sql) => store.all<Found>(sql, row.n, from, cut, limit + 1)).sort(
+          (a, b) => a.revision - b.revision,
+        )
   const shown: Found[] = []
   for (
     let size = 0;

@@ -15,6 +15,9 @@ const INSERT = `INSERT INTO session_turns (id, session, project, seq, status, re
 const RECORD =
   'seq = excluded.seq, status = excluded.status, revision = excluded.revision, record = excluded.record'
 const EXTRA = 'extra = excluded.extra'
+const UPSERT_RECORD = INSERT + RECORD
+const UPSERT_EXTRA = INSERT + EXTRA
+const UPSERT_BOTH = `${UPSERT_RECORD}, ${EXTRA}`
 
 /** The changes of one entry to the turns of a session. `write` writes each turn once. */
 export class TurnChanges {
@@ -58,7 +61,7 @@ export class TurnChanges {
   write(): void {
     for (const [id, { turn, extra }] of this.#turns)
       this.#store.run(
-        turn ? INSERT + (extra ? `${RECORD}, ${EXTRA}` : RECORD) : INSERT + EXTRA,
+        !turn ? UPSERT_EXTRA : extra ? UPSERT_BOTH : UPSERT_RECORD,
         id,
         this.#session,
         this.#project,
