@@ -206,7 +206,7 @@ export async function startNode(
       files,
       ...shared,
       measure: metrics,
-      atTurnEnd: (run) => void setImmediate(run),
+      turnEnd: nats.turnEnd,
       fresh: () => membership.fresh(),
       stopped: (partition) => storage.stopped(partition),
       damaged: (partition, reason) => storage.damaged(partition, reason),

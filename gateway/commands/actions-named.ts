@@ -39,18 +39,14 @@ export function refusedActions(
   const impossible = impossibleSteps(edge, places, definition, path)
   if (impossible) return impossible
   const brand = edge.world.settings.brand.toLowerCase()
-  return refusedExecution(
-    edge,
-    permissions,
-    places
-      .filter(({ name }) => !name.includes('${{'))
-      .flatMap(({ field, name }) => {
-        const endpoint = endpointPermission(brand, name)
-        return [`actions.execute.${name}`, ...(endpoint === undefined ? [] : [endpoint])].map(
-          (permission) => ({ field, permission }),
-        )
-      }),
-  )
+  const needed: Needed[] = []
+  for (const { field, name } of places) {
+    if (name.includes('${{')) continue
+    needed.push({ field, permission: `actions.execute.${name}` })
+    const endpoint = endpointPermission(brand, name)
+    if (endpoint !== undefined) needed.push({ field, permission: endpoint })
+  }
+  return refusedExecution(edge, permissions, needed)
 }
 
 /**
@@ -76,10 +72,15 @@ export const refusedTools = (
   )
 }
 
+/** A permission that a field of the request requires. */
+interface Needed {
+  readonly field: string
+  readonly permission: string
+}
 function refusedExecution(
   { world }: Pick<Edge, 'world'>,
   permissions: Caller['permissions'],
-  needed: readonly { readonly field: string; readonly permission: string }[],
+  needed: readonly Needed[],
 ): Refusal | undefined {
   const lacking = needed.find(({ permission }) => !allows(permissions, permission))
   return (
@@ -109,7 +110,7 @@ function impossibleSteps(
         message: 'can be called only by agents, not by a step',
         actual: name,
       })),
-    ...actionPlaces({ cleanup }, path)
+    ...(cleanup.length > 0 ? actionPlaces({ cleanup }, path) : [])
       .filter(({ name }) => publishedHandle(name) !== undefined)
       .map(({ field, name }) => ({
         field,

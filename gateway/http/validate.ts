@@ -6,7 +6,13 @@
 import type { TSchema } from 'typebox'
 import { wholeOf } from '../../protocol/common.ts'
 import type { Row } from '../../protocol/contract.ts'
-import { type FieldError, type Refusal, refuse, refuseFields } from '../../protocol/errors.ts'
+import {
+  type FieldError,
+  isRefusal,
+  type Refusal,
+  refuse,
+  refuseFields,
+} from '../../protocol/errors.ts'
 import { member } from '../../protocol/rules/schema-faults/explain.ts'
 import { faultsOf } from '../../protocol/rules/schema-faults/faults.ts'
 
@@ -56,14 +62,26 @@ const scalar = (text: string, schema: Described | undefined): unknown =>
       ? (wholeOf(text) ?? (/^-?\d{1,16}\.\d+$/.test(text) ? Number(text) : text))
       : text
 
+/** The values of an empty query string, for rows that accept one. */
+const defaults = new WeakMap<Row, Values>()
 /**
  * Reads a query string: converts numbers and booleans, accepts lists as repeated parameters or as
  * comma-separated values, and fills in defaults. Unknown and invalid parameters are refused. If the
  * row's `exact` parameter is given, `cursor`, `order` and `limit` are ignored.
  */
 export function readQuery(row: Row, query: string): Values | Refusal {
+  if (query !== '') return readPairs(row, query)
+  let values = defaults.get(row)
+  if (!values) {
+    const read = readPairs(row, query)
+    if (isRefusal(read)) return read
+    values = read
+    defaults.set(row, values)
+  }
+  return { ...values }
+}
+function readPairs(row: Row, query: string): Values | Refusal {
   const schema = row.shape.query
-  if (!schema && query === '') return {}
   const pairs = pairsOf(query)
   if (!pairs) return refuseFields({ field: 'query', message: 'is not percent-encoded UTF-8' })
   const known =

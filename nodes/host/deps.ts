@@ -7,7 +7,7 @@ import type { WorkerTiming } from '../../protocol/workers/timing.ts'
 import type { LocalShards } from './local-shards.ts'
 import type { EnvelopeFormat } from './memory/codec.ts'
 import type { Recent } from './memory/recent.ts'
-import type { Blobs, Bus, Clock, Journal, Random, Snapshots } from './ports.ts'
+import type { Blobs, Bus, Clock, Journal, Random, Snapshots, TurnEnd } from './ports.ts'
 import type { Quarantine } from './quarantine.ts'
 
 /** Settings, ports and callbacks of the shard host. */
@@ -27,11 +27,8 @@ export interface HostDeps {
   format?(): EnvelopeFormat
   /** The store from which effects erase files. If absent, `blobs` stores files. */
   readonly files?: Pick<Blobs, 'delete'>
-  /**
-   * Calls `run` after all messages received in this turn of the event loop have been passed to the
-   * shards, so that one commit contains them. If absent, `run` is called in a microtask.
-   */
-  atTurnEnd?(run: () => void): void
+  /** The end of each turn of the event loop. If absent, all work is done in microtasks. */
+  readonly turnEnd?: TurnEnd
   readonly bus: Bus
   /** The shards that this process serves. If absent, all shards are reached over the bus. */
   readonly local?: LocalShards | undefined

@@ -168,6 +168,22 @@ export interface Blobs {
   delete(name: string): Promise<void>
 }
 
+/**
+ * The end of a turn of the event loop. Functions of one kind run in the order in which they were
+ * passed. They must not throw.
+ */
+export interface TurnEnd {
+  /**
+   * Calls `run` once all messages that were received in this turn have been passed on, so that one
+   * commit contains them.
+   */
+  decide(run: () => void): void
+  /**
+   * Calls `run` at the end of the next turn, after its messages have left. Work that nobody waits for
+   * is deferred, so that the commands that answer a message of this turn are appended first.
+   */
+  defer(run: () => void): void
+}
 export interface Clock {
   /** Wall-clock time in Unix milliseconds. */
   now(): number

@@ -70,9 +70,7 @@ export class Shard implements ActorRequests, LocalShard {
   #lastAt = 0
   #counter = 0
   #unsubscribe: (() => void) | undefined
-  /** Announces the last commit. Its jobs are sent to workers before followers are notified. */
-  #announce: () => void = () => {}
-  readonly #atTurnEnd: (run: () => void) => void
+  readonly #turnEnd: NonNullable<HostDeps['turnEnd']>
   readonly #lost: (reason: string) => void
   readonly #held: () => Promise<boolean>
 
@@ -89,7 +87,7 @@ export class Shard implements ActorRequests, LocalShard {
   ) {
     this.#lost = lost
     this.#held = held
-    this.#atTurnEnd = deps.atTurnEnd ?? queueMicrotask
+    this.#turnEnd = deps.turnEnd ?? { decide: queueMicrotask, defer: queueMicrotask }
     this.deps = deps
     this.partition = partition
     this.shard = shard
@@ -104,7 +102,6 @@ export class Shard implements ActorRequests, LocalShard {
       () => this.#news(),
     )
     this.#mailbox = new Mailbox(this.instances)
-
     const { name, instances } = this
     const context: OwnerContext = {
       deps,
@@ -270,7 +267,7 @@ export class Shard implements ActorRequests, LocalShard {
     if (this.#pumping) this.#news()
     else {
       this.#pumping = true
-      const start = mailboxMessage.type === 'command' ? this.#atTurnEnd : queueMicrotask
+      const start = mailboxMessage.type === 'command' ? this.#turnEnd.decide : queueMicrotask
       start(() => void this.#pump())
     }
   }
@@ -293,24 +290,27 @@ export class Shard implements ActorRequests, LocalShard {
         const ready = this.#mailbox.ready()
         if (ready.length > 0) {
           await this.#turn(ready)
-          await new Promise<void>((done) => this.#atTurnEnd(done))
-          this.#announce()
-          this.#announce = () => {}
+          await new Promise<void>((done) => this.#turnEnd.decide(done))
         } else if (this.#mailbox.length > 0 && this.#ahead.length === 0)
           await new Promise<void>((news) => {
             this.#news = news
           })
       }
     } catch (error) {
-      this.deps.log.error(
-        { event: 'shard_loop_failed', err: error, shard: this.name },
-        'shard loop failed',
-      )
-      this.lose('shard loop failed')
+      this.#fail(error)
       for (const mailboxMessage of this.#taken) reject(mailboxMessage)
     } finally {
       this.#pumping = false
     }
+  }
+
+  /** Gives up the shard after an unexpected error. */
+  readonly #fail = (error: unknown): void => {
+    this.deps.log.error(
+      { event: 'shard_loop_failed', err: error, shard: this.name },
+      'shard loop failed',
+    )
+    this.lose('shard loop failed')
   }
 
   /**
@@ -386,7 +386,7 @@ export class Shard implements ActorRequests, LocalShard {
       if (instance.prev < 0) instance.prev = cursorOf(sequence, -1 - instance.prev)
     const now = this.deps.clock.elapsed()
     const committed = placeEntries(sequence, batch)
-    this.#announce = () => announce(this.deps.bus, committed, batch)
+    this.#turnEnd.defer(() => announce(this.deps.bus, committed, batch, this.#fail))
     committed.forEach((one, i) => {
       const instance = batch.instances[i] as ActorInstance
       const bytes = batch.sizes[i] as number

@@ -11,7 +11,7 @@
  * F3. Failures are retried with exponential backoff. After failed reads, the backoff has jitter, so
  *     that many followers do not resume at the same moment.
  */
-import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Stored } from '../host/ports.ts'
 import { DamagedEnvelope, opened } from './envelope.ts'
 import { sentence } from './failures.ts'
@@ -91,10 +91,8 @@ export function follow(
       if (waiting.length === 0) {
         await arrival.rung()
         // The acknowledgement of an append often arrives together with the appended message. The
-        // message is passed on two turns of the event loop later, so that the jobs of the commit
-        // are sent to workers first.
-        await nextTurn()
-        await nextTurn()
+        // jobs of the commit are sent to workers before the message is passed on.
+        await new Promise<void>((done) => nats.turnEnd.defer(done))
         continue
       }
       const batch = waiting

@@ -7,9 +7,9 @@
  * A1. A request settles once: with its answer or an error. After a timeout, or after the connection
  *     was lost or closed, it is unknown whether the request arrived.
  * A2. No request is repeated automatically. The caller decides whether a repeat is safe.
- * A3. Messages of one turn of the event loop are sent together, in order. Otherwise the client
- *     library would write to its socket once per callback. Each write costs a system call and wakes
- *     up the server. Under load, such writes took 42 % of the time of a gateway.
+ * A3. Messages of one turn of the event loop are sent together, in order (`turn-end.ts`). Otherwise
+ *     the client library would write to its socket once per callback. Each write costs a system call
+ *     and wakes up the server. Under load, such writes took 42 % of the time of a gateway.
  * A4. A request made during a disconnection is sent after the reconnection, unless it has timed out
  *     by then.
  */
@@ -26,6 +26,7 @@ import { TransientMap } from '../../protocol/rules/transient-map.ts'
 import { Disconnected, sentence } from './failures.ts'
 import { type Limited, Overdue } from './journal/overdue.ts'
 import type { Namespace } from './server/namespace.ts'
+import type { SendingTurnEnd } from './turn-end.ts'
 
 export interface RequestMux {
   /**
@@ -67,29 +68,21 @@ interface Question extends Limited {
 
 /**
  * Creates the multiplexer of a connection that is up. Subjects include the installation's prefix.
+ * @param turnEnd sends the messages of each turn.
  */
 export function createRequestMux(
   connection: NatsConnection,
   space: Namespace,
   log: Log,
+  turnEnd: SendingTurnEnd,
 ): RequestMux {
   const open = new TransientMap<string, Question>()
   const overdue = new Overdue<Question>()
   const inbox = space.newInbox()
   let held: (() => void)[] | undefined
-  let leaving: (() => void)[] = []
   let counter = 0
   let begun = false
 
-  const leave = (): void => {
-    const all = leaving
-    leaving = []
-    for (const one of all) one()
-  }
-  /** Runs `send` at the end of this turn of the event loop. */
-  const sendLater = (send: () => void): void => {
-    if (leaving.push(send) === 1) setImmediate(leave)
-  }
   /** Removes a request that is still open, and returns it so that the caller can settle it. */
   const close = (number: string): Question | undefined => {
     const question = open.get(number)
@@ -138,10 +131,10 @@ export function createRequestMux(
         open.set(number, question)
         overdue.add(question)
         if (held) held.push(question.send)
-        else sendLater(question.send)
+        else turnEnd.send(question.send)
       }),
     tell: (subject, data, headers) =>
-      sendLater(() => {
+      turnEnd.send(() => {
         if (connection.isClosed()) return
         try {
           connection.publish(subject, data, headers ? { headers } : {})
@@ -152,21 +145,20 @@ export function createRequestMux(
           )
         }
       }),
-    sent: () => new Promise((done) => sendLater(done)),
+    sent: () => new Promise((done) => turnEnd.send(done)),
     refused: (subject, reason) => {
       for (const number of open.keys())
         if (open.get(number)?.subject === subject) close(number)?.failed(reason)
     },
     lost: () => {
       if (held) return
-      leave()
       held = []
       for (const number of open.keys()) close(number)?.failed(new Disconnected())
     },
     found: () => {
       const waiting = held ?? []
       held = undefined
-      for (const send of waiting) sendLater(send)
+      for (const send of waiting) turnEnd.send(send)
     },
   }
 }

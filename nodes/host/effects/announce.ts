@@ -31,8 +31,21 @@ interface Committed {
 /**
  * Announces the entries of one commit, in order.
  * @param batch the entries as they were stored.
+ * @param fail called with an unexpected error.
  */
-export function announce(bus: Bus, placed: readonly PlacedEntry[], batch: Committed): void {
+export function announce(
+  bus: Bus,
+  placed: readonly PlacedEntry[],
+  batch: Committed,
+  fail: (error: unknown) => void,
+): void {
+  try {
+    announceEntries(bus, placed, batch)
+  } catch (error) {
+    fail(error)
+  }
+}
+function announceEntries(bus: Bus, placed: readonly PlacedEntry[], batch: Committed): void {
   const live = bus.hears(LIVE)
   const reached = new Map<string, number>()
   for (let i = 0; i < placed.length; i++) {

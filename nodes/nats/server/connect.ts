@@ -23,6 +23,7 @@ import { StartFault } from '../../process/fault.ts'
 import { Forbidden, isNoResponders } from '../failures.ts'
 import { createPublisher, type Publish } from '../journal/publish.ts'
 import { createRequestMux, type RequestMux } from '../request-mux.ts'
+import { createTurnEnd, type SendingTurnEnd } from '../turn-end.ts'
 import { type Access, authenticatorOf, lastingFailure, tlsOf, unreachable } from './access.ts'
 import { createNamespace, type Namespace } from './namespace.ts'
 import { tlsRefusal } from './tls-refusal.ts'
@@ -40,6 +41,8 @@ export interface Nats {
   readonly ask: RequestMux['ask']
   readonly tell: RequestMux['tell']
   readonly sent: RequestMux['sent']
+  /** Orders work at the end of each turn of the event loop, with respect to messages. */
+  readonly turnEnd: SendingTurnEnd
   /** Stores a message in a stream. */
   readonly publish: Publish
   /** Version of the first server that the process connected to. */
@@ -166,7 +169,8 @@ export async function connectNats(options: ConnectOptions): Promise<Nats> {
         'as in nats.conf, or set BATON_NATS_DOMAIN to a domain that has JetStream.',
     )
 
-  const requestMux = createRequestMux(connection, space, log)
+  const turnEnd = createTurnEnd()
+  const requestMux = createRequestMux(connection, space, log, turnEnd)
   const forbidden = createForbidden(log)
   let up = true
   const waiting = new Set<() => void>()
@@ -233,6 +237,7 @@ export async function connectNats(options: ConnectOptions): Promise<Nats> {
     ask: requestMux.ask,
     tell: requestMux.tell,
     sent: requestMux.sent,
+    turnEnd,
     publish: createPublisher(requestMux.ask),
     version,
     log,

@@ -8,17 +8,22 @@ import { below } from './path.ts'
  * @param path path of the list of steps.
  * @param find receives a step and the path of its config.
  */
-export const placesIn = <T>(
+export function placesIn<T>(
   steps: readonly Step[],
   path: string,
   find: (step: Step, at: string) => readonly T[],
-): T[] =>
-  steps.flatMap((step, index) => {
-    const at = below(below(path, index), 'config')
-    if (step.kind === 'for_each') return placesIn(step.config.steps, below(at, 'steps'), find)
-    return step.kind === 'parallel'
-      ? step.config.branches.flatMap((branch, i) =>
-          placesIn(branch.steps, below(below(below(at, 'branches'), i), 'steps'), find),
-        )
-      : find(step, at)
-  })
+): T[] {
+  // Each start of a run traverses its steps several times, and `flatMap` is slow for short lists.
+  const found: T[] = []
+  for (let i = 0; i < steps.length; i++) {
+    const step = steps[i] as Step
+    const at = below(below(path, i), 'config')
+    if (step.kind === 'for_each')
+      found.push(...placesIn(step.config.steps, below(at, 'steps'), find))
+    else if (step.kind !== 'parallel') found.push(...find(step, at))
+    else
+      for (const [branch, { steps }] of step.config.branches.entries())
+        found.push(...placesIn(steps, below(below(below(at, 'branches'), branch), 'steps'), find))
+  }
+  return found
+}

@@ -1,4 +1,4 @@
-/** Commands that arrive in the same turn of the event loop are committed together. */
+/** What shares a commit, and the order of commits and announcements in turns of the event loop. */
 import t from 'tap'
 import { settleAll } from '../../support/memory.ts'
 import { command, reply, runId, ToyWorld } from '../support/toy.ts'
@@ -6,8 +6,8 @@ import { command, reply, runId, ToyWorld } from '../support/toy.ts'
 t.test('commands of one turn of the event loop are appended together', async (t) => {
   const world = new ToyWorld()
   const turns: (() => void)[] = []
-  const atTurnEnd = (run: () => void) => void turns.push(run)
-  const shard = await world.owner(0, { ...world.deps(), atTurnEnd })
+  const turnEnd = { decide: (run: () => void) => void turns.push(run), defer: queueMicrotask }
+  const shard = await world.owner(0, { ...world.deps(), turnEnd })
   const add = (n: number) => shard.submit(command(runId(n), 'add', { by: n }))
   const endTurn = async () => {
     await settleAll()
@@ -36,4 +36,37 @@ t.test('commands of one turn of the event loop are appended together', async (t)
   t.same((await Promise.all(second)).map(reply), [{ count: 6 }, { count: 8 }])
   t.equal(appended(), 2)
   shard.drop()
+})
+
+t.test('a commit is announced after the append of a command that follows it', async (t) => {
+  const world = new ToyWorld()
+  const deferred: (() => void)[] = []
+  const turnEnd = { decide: queueMicrotask, defer: (run: () => void) => void deferred.push(run) }
+  const shard = await world.owner(0, { ...world.deps(), turnEnd })
+  const cursors = () => world.bus.published.map(({ message }) => message)
+  const [first, second] = [
+    await shard.submit(command(runId(0), 'add', { by: 1 })),
+    await shard.submit(command(runId(0), 'add', { by: 2 })),
+  ]
+  t.same([first, second].map(reply), [{ count: 1 }, { count: 3 }], 'answers do not wait')
+  const before = cursors().length
+  t.equal(deferred.length, 2)
+  for (const run of deferred.splice(0)) run()
+  t.strictSame(
+    world.bus.published.slice(before).filter(({ subject }) => subject.startsWith('moved.')).length,
+    2,
+  )
+  shard.drop()
+})
+
+t.test('an error while a commit is announced ends the ownership of the shard', async (t) => {
+  const world = new ToyWorld()
+  const shard = await world.owner(0)
+  world.bus.publish = () => {
+    throw new Error('bug')
+  }
+  const answer = await shard.submit(command(runId(0), 'add', { by: 1 }))
+  t.same(reply(answer), { count: 1 }, 'the command is committed')
+  await settleAll()
+  t.notOk(shard.open)
 })

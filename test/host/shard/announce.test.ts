@@ -6,6 +6,9 @@ import { envelopeWriter } from '../../../nodes/host/memory/codec.ts'
 import { type Event, lastCursor, type PlacedEntry } from '../../../protocol/entry.ts'
 import { MemoryBus } from '../../support/memory.ts'
 
+const fail = (error: unknown): never => {
+  throw error
+}
 const entryOf = (texts: readonly string[]): PlacedEntry => ({
   cursor: 7000,
   entry: {
@@ -74,7 +77,12 @@ t.test('entries are announced while anybody may follow one; cursors always', asy
     bus.hears = (topic) => heard || topic !== 'live'
     const entries = [one.entry, run.entry]
     const writer = envelopeWriter(2)
-    announce(bus, [one, run], { entries, sizes: entries.map((entry) => writer.add(entry)), writer })
+    announce(
+      bus,
+      [one, run],
+      { entries, sizes: entries.map((entry) => writer.add(entry)), writer },
+      fail,
+    )
     return bus.published.map(({ subject }) => subject)
   }
   t.strictSame(announced(false), ['moved.prj_1'])
@@ -91,7 +99,7 @@ t.test('entries of runs and sessions are announced only if somebody follows them
   const placed = [one, run, other, channel]
   const entries = placed.map(({ entry }) => entry)
   const writer = envelopeWriter(3)
-  announce(bus, placed, { entries, sizes: entries.map((entry) => writer.add(entry)), writer })
+  announce(bus, placed, { entries, sizes: entries.map((entry) => writer.add(entry)), writer }, fail)
   t.strictSame(
     bus.published.map(({ subject }) => subject),
     ['live.prj_1.run.run_1', 'live.prj_1.channel.channel_2', 'moved.prj_1'],
@@ -114,8 +122,22 @@ t.test('an entry is split if its JSON is large, in whichever format it was store
       }
       const writer = envelopeWriter(format)
       const bus = new MemoryBus()
-      announce(bus, [run], { entries: [run.entry], sizes: [writer.add(run.entry)], writer })
+      announce(bus, [run], { entries: [run.entry], sizes: [writer.add(run.entry)], writer }, fail)
       const live = bus.published.filter(({ subject }) => subject.startsWith('live.'))
       t.equal(live.length, parts, `${count} events, format ${format}`)
     }
+})
+
+t.test('an unexpected error is passed on, and nothing is thrown', async (t) => {
+  const bus = new MemoryBus()
+  const bug = new Error('bug')
+  bus.publish = () => {
+    throw bug
+  }
+  const one = entryOf(['text'])
+  const writer = envelopeWriter(2)
+  const failures: unknown[] = []
+  const batch = { entries: [one.entry], sizes: [writer.add(one.entry)], writer }
+  announce(bus, [one], batch, (error) => failures.push(error))
+  t.strictSame(failures, [bug])
 })
