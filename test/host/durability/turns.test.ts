@@ -1,6 +1,7 @@
 /** What shares a commit, and the order of commits and announcements in turns of the event loop. */
 import t from 'tap'
-import { settleAll } from '../../support/memory.ts'
+import { cursorOf } from '../../../protocol/entry.ts'
+import { MemoryBus, settleAll } from '../../support/memory.ts'
 import { command, reply, runId, ToyWorld } from '../support/toy.ts'
 
 t.test('commands of one turn of the event loop are appended together', async (t) => {
@@ -38,35 +39,36 @@ t.test('commands of one turn of the event loop are appended together', async (t)
   shard.drop()
 })
 
-t.test('a commit is announced after the append of a command that follows it', async (t) => {
+t.test('a commit is announced later, after its answers and in order', async (t) => {
   const world = new ToyWorld()
+  const bus = new MemoryBus()
   const deferred: (() => void)[] = []
   const turnEnd = { decide: queueMicrotask, defer: (run: () => void) => void deferred.push(run) }
-  const shard = await world.owner(0, { ...world.deps(), turnEnd })
-  const cursors = () => world.bus.published.map(({ message }) => message)
-  const [first, second] = [
-    await shard.submit(command(runId(0), 'add', { by: 1 })),
-    await shard.submit(command(runId(0), 'add', { by: 2 })),
-  ]
-  t.same([first, second].map(reply), [{ count: 1 }, { count: 3 }], 'answers do not wait')
-  const before = cursors().length
-  t.equal(deferred.length, 2)
-  for (const run of deferred.splice(0)) run()
-  t.strictSame(
-    world.bus.published.slice(before).filter(({ subject }) => subject.startsWith('moved.')).length,
-    2,
-  )
+  const shard = await world.owner(0, { ...world.deps(bus), turnEnd })
+  const announced = () =>
+    bus.published
+      .filter(({ subject }) => subject === 'moved.prj_1')
+      .map(({ message }) => (message as { cursor: number }).cursor)
+  t.same(reply(await shard.submit(command(runId(0), 'add', { by: 1 }))), { count: 1 })
+  const first = cursorOf(shard.position.sequence, 0)
+  t.same(reply(await shard.submit(command(runId(0), 'add', { by: 2 }))), { count: 3 })
+  t.strictSame(announced(), [])
+  for (const run of deferred) run()
+  t.strictSame(announced(), [first, cursorOf(shard.position.sequence, 0)])
   shard.drop()
 })
 
 t.test('an error while a commit is announced ends the ownership of the shard', async (t) => {
   const world = new ToyWorld()
-  const shard = await world.owner(0)
-  world.bus.publish = () => {
+  const bus = new MemoryBus()
+  const lost: string[] = []
+  const shard = await world.owner(0, world.deps(bus), lost)
+  bus.publish = () => {
     throw new Error('bug')
   }
   const answer = await shard.submit(command(runId(0), 'add', { by: 1 }))
   t.same(reply(answer), { count: 1 }, 'the command is committed')
   await settleAll()
+  t.strictSame(lost, ['shard loop failed'])
   t.notOk(shard.open)
 })
