@@ -179,8 +179,8 @@ export interface TurnEnd {
    */
   decide(run: () => void): void
   /**
-   * Calls `run` at the end of the next turn, after its messages have left. Work that nobody waits for
-   * is deferred, so that the commands that answer a message of this turn are appended first.
+   * Calls `run` at the end of the next turn, after its messages have left. Work that can wait is
+   * deferred, so that commands that arrive in response to this turn are appended first.
    */
   defer(run: () => void): void
 }

@@ -6,10 +6,9 @@
  * T1. Functions of one kind run in the order in which they were passed.
  * T2. Messages that are sent while commands are decided, also in microtasks, leave in the same turn.
  *     Node.js runs the microtasks of one callback of `setImmediate` before it calls the next one.
- * T3. Deferred work runs at the end of the next turn. A command that arrives in that turn, because
- *     of a message of this turn, is therefore decided and sent before the deferred work.
+ * T3. Deferred work runs at the end of the next turn. A command that arrives in that turn, in
+ *     response to a message of this turn, is therefore decided and sent before the deferred work.
  */
-
 import type { TurnEnd } from '../host/ports.ts'
 
 /** The end of a turn, including its messages. */
