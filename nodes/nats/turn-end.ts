@@ -19,16 +19,18 @@ export interface SendingTurnEnd extends TurnEnd {
 
 /** Creates the phases at the end of each turn. */
 export function createTurnEnd(): SendingTurnEnd {
-  const [deciding, sending, due] = [createQueue(), createQueue(), createQueue()]
+  const [deciding, sending] = [createQueue(), createQueue()]
   let deferred: (() => void)[] = []
+  /** What was deferred in the previous turn. */
+  let due: (() => void)[] = []
   let scheduled = false
 
   const finish = (): void => {
     scheduled = false
-    due.run()
-    for (const run of deferred) due.add(run)
+    for (const run of due) run()
+    due = deferred
     deferred = []
-    if (deciding.size() + sending.size() + due.size() > 0) schedule()
+    if (deciding.size() + sending.size() + due.length > 0) schedule()
   }
   const schedule = (): void => {
     if (scheduled) return
