@@ -1,7 +1,7 @@
 /**
- * One node: a process with any of the roles, on one connection to NATS. It starts from the inside
- * out (shards, views, gateway) and stops from the outside in, so that no part calls a part that has
- * already stopped.
+ * One node: a process with any of the roles, on one connection to NATS. Threads of views may have
+ * further connections. A node starts from the inside out (shards, views, gateway) and stops from the
+ * outside in, so that no part calls a part that has already stopped.
  */
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
@@ -102,12 +102,8 @@ export async function startNode(
   privateFolder(config.data)
   privateFile(join(config.data, 'root.key'))
   const id = config.node_id ?? `n${randomBytes(6).toString('hex')}`
-  const nats = await connectNats({
-    access,
-    name: `baton ${id}`,
-    log,
-    role: roles.filter((role) => config.roles.includes(role)).join('-'),
-  })
+  const role = roles.filter((role) => config.roles.includes(role)).join('-')
+  const nats = await connectNats({ access, name: `baton ${id}`, log, role })
   const stops: (() => Promise<void>)[] = [() => nats.close()]
   let doom: (error: Error) => void = () => {}
   const doomed = new Promise<never>((_, reject) => {
@@ -298,6 +294,7 @@ export async function startNode(
           end: (partition) => host.end(partition),
           ...(recent && { recent }),
           texts,
+          ...(!hasShards && { connection: { access, name: `baton ${id} view`, role } }),
           blobs,
           bus,
           clock: systemClock,

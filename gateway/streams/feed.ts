@@ -24,8 +24,8 @@ function add(items: Item[], seq: number, type: string, json: string): void {
   const before = items.at(-1)?.cursor === seq ? (items.pop()?.frame ?? '') : ''
   items.push({ cursor: seq, frame: before + frameOf(type, json, seq) })
 }
-/** Returns the items of a page. A view of an earlier release answers without `lines`. */
-function itemsOf({ items: events, lines = '' }: ViewQueries['feed']['reply']): Item[] {
+/** Returns the items of a page. A view of an earlier release answers without `appended`. */
+function itemsOf({ items: events, appended: lines = '' }: ViewQueries['feed']['reply']): Item[] {
   const items: Item[] = []
   for (const { seq, type, json } of events) add(items, seq, type, json)
   for (let from = 0; from < lines.length; ) {
@@ -46,7 +46,7 @@ function itemsOf({ items: events, lines = '' }: ViewQueries['feed']['reply']): I
 /** Returns the source of a project's feed. */
 export function feedSource(world: World, project: string): Source {
   const ask = async (after: number, limit: number, fresh?: number, within?: number) =>
-    await world.view(project, 'feed', { after, limit, lines: true }, fresh, within)
+    await world.view(project, 'feed', { after, limit, appended: true }, fresh, within)
   return {
     key: `feed ${project}`,
     comment: ':keepalive',

@@ -116,6 +116,10 @@ export interface Registry {
 /** Why a request got no answer. */
 export type NoAnswer = 'no_responders' | 'timeout'
 /** Core NATS messaging: at-most-once delivery. */
+/**
+ * Messages are values that JSON can represent. A long text in the property `appended` costs less
+ * than in another property.
+ */
 export interface Bus {
   /**
    * Sends a request to a subscriber. A subscriber in this process is called directly.
@@ -150,11 +154,13 @@ export interface Bus {
   /**
    * Subscribes to a subject. With `group`, only one subscriber of the group receives each message.
    * The handler's result answers a request. Returns a function that unsubscribes.
+   * @param within `process` if the subscriber receives only messages of this process.
    */
   subscribe(
     subject: string,
     handler: (message: unknown, subject: string) => unknown,
     group?: string,
+    within?: 'process',
   ): () => void
   /** Resolves when the server has received everything published or subscribed so far. */
   flush(): Promise<void>

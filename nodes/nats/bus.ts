@@ -30,11 +30,23 @@ const SERVED = 'Baton-Served'
  */
 const DECLINED = 'Baton-Declined'
 
-const encode = (message: unknown): Uint8Array => Buffer.from(JSON.stringify(message) ?? 'null')
-const decode = (data: Uint8Array): unknown =>
-  data.length === 0
-    ? undefined
-    : JSON.parse(Buffer.from(data.buffer, data.byteOffset, data.length).toString())
+/**
+ * Encodes a message as JSON. The text of the property `appended` follows after a line feed, which
+ * JSON does not contain. JSON would escape every quotation mark of the text.
+ */
+function encode(message: unknown): Uint8Array {
+  const text = (message as { readonly appended?: unknown } | null | undefined)?.appended
+  if (typeof text !== 'string') return Buffer.from(JSON.stringify(message) ?? 'null')
+  const rest = { ...(message as object), appended: undefined }
+  return Buffer.from(`${JSON.stringify(rest)}\n${text}`)
+}
+function decode(data: Uint8Array): unknown {
+  if (data.length === 0) return undefined
+  const text = Buffer.from(data.buffer, data.byteOffset, data.length).toString()
+  const end = text.indexOf('\n')
+  if (end < 0) return JSON.parse(text)
+  return { ...JSON.parse(text.slice(0, end)), appended: text.slice(end + 1) }
+}
 const header = (name: string, value: string): MsgHdrs => {
   const made = headers()
   made.set(name, value)
@@ -188,9 +200,10 @@ export function createBus(
           groups.length > 0 ? header(SERVED, groups.join(' ')) : undefined,
         )
     },
-    subscribe: (subject, handler, group) => {
+    subscribe: (subject, handler, group, within) => {
       const listener: Listener = { subject, handler, group }
       const remove = listeners.add(listener)
+      if (within === 'process') return remove
       const parts = new RequestParts()
       let left = false
       const subscription = connection.subscribe(space.subject(subject), {

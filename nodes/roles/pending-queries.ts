@@ -1,9 +1,11 @@
 /**
- * The queries of a view that are in progress. A gateway repeats a request that is not answered in
+ * Answers the queries of a view that arrive over the bus. A gateway repeats a request that is not answered in
  * time. The repeated request gets the answer to the first request, so a slow query is executed only
  * once.
  */
-import type { Question } from './view.ts'
+import { subjects } from '../../protocol/subjects.ts'
+import type { Bus } from '../host/ports.ts'
+import type { Question, ServedView } from './view.ts'
 
 export interface PendingQueries {
   /** Answers a query. If the same query is already in progress, waits for its answer. */
@@ -30,5 +32,29 @@ export function createPendingQueries(
     async ended() {
       await Promise.allSettled(pending.values())
     },
+  }
+}
+
+/**
+ * Starts answering the queries of a partition's view. The returned function stops this and resolves
+ * when all queries in progress have ended. Each query has its own time limit.
+ * @param within `process` if only queries of this process are answered.
+ */
+export function serveQueries(
+  bus: Pick<Bus, 'subscribe'>,
+  partition: number,
+  view: Pick<ServedView, 'ask'>,
+  within?: 'process',
+): () => Promise<void> {
+  const queries = createPendingQueries((question) => view.ask(question))
+  const unsubscribe = bus.subscribe(
+    subjects.view(partition),
+    (message) => queries.ask(message as Question),
+    subjects.viewGroup,
+    within,
+  )
+  return async () => {
+    unsubscribe()
+    await queries.ended()
   }
 }

@@ -1,18 +1,22 @@
 /**
- * The program of a thread that serves one view, so that SQLite blocks no other work. It has no
- * connection to NATS: the journal and values of the object store come from the thread that started
- * it (`view-worker.ts`).
+ * The program of a thread that serves one view, so that SQLite blocks no other work. Either the
+ * journal and values of the object store come from the thread that started it (`view-worker.ts`),
+ * or this thread has a connection to NATS (`view-connection.ts`).
  */
 import { parentPort, workerData } from 'node:worker_threads'
 import type { EmbeddingAnswer } from '../../protocol/tables/semantic.ts'
 import { startLogs } from '../../views/files/logs.ts'
 import type { Message } from '../../views/view.ts'
 import { decode } from '../host/memory/codec.ts'
+import { createThreadLog } from './thread-log.ts'
 import { createThreadRpc } from './thread-rpc.ts'
-import { type Question, serveView, type ViewPorts, type ViewTerms } from './view.ts'
+import { type Question, serveView, type ViewPorts } from './view.ts'
+import type { ViewConnection } from './view-connection.ts'
+import type { ThreadTerms } from './view-worker.ts'
 
 const port = parentPort
 if (!port) throw new Error('view-thread.ts is the program of a thread')
+const terms = workerData as ThreadTerms
 /** The number of the current `follow` call. Batches of earlier calls are ignored. */
 let following = 0
 /** Handles the batches of the current `follow` call. */
@@ -23,12 +27,16 @@ const { call } = createThreadRpc(port, {
   batch: ({ of, messages }: { of: number; messages: readonly Message[] }) =>
     of === following ? take(messages) : undefined,
   stop: async () => {
-    await (await view).stop()
+    const { stop, stopQueries } = await view
+    await stopQueries?.()
+    await stop()
     await logs.stop()
+    await (await connection)?.close()
   },
 })
 /** Calls a function of the thread that started this one, and ignores its result and any failure. */
 const say = (name: string, input: unknown): void => void call(name, input).catch(() => {})
+const log = createThreadLog((entry) => say('log', entry), { connection: terms.connection?.name })
 const blobs = { get: async (name: string) => (await call('blob', name)) as Uint8Array | undefined }
 const ports: ViewPorts = {
   follow: (from, on) => {
@@ -44,4 +52,22 @@ const ports: ViewPorts = {
   distances: (engine) => say('distances', engine),
 }
 const logs = startLogs(({ name, message, stack }) => say('warn', { name, message, stack }))
-const view = serveView(workerData as ViewTerms, ports, logs)
+const connection = terms.connection && connect(terms.connection)
+const view = start().catch((error: unknown) => {
+  // An uncaught error ends the thread, and the calls in progress fail with `ThreadGone`.
+  setImmediate(() => {
+    throw error
+  })
+  return new Promise<never>(() => {})
+})
+
+async function connect(to: NonNullable<ThreadTerms['connection']>): Promise<ViewConnection> {
+  // Threads without a connection do not load the NATS client.
+  const { openViewConnection } = await import('./view-connection.ts')
+  return openViewConnection(to, to.partition, log)
+}
+async function start() {
+  const opened = await connection
+  const view = await serveView(terms, { ...ports, ...opened?.ports }, logs)
+  return { ...view, stopQueries: opened?.serve(view) }
+}

@@ -1,7 +1,8 @@
 /**
  * A view in a separate thread, so that the reads and writes of SQLite do not delay decisions and
  * requests. This process passes the journal to the thread as it reads it, and sends queries to the
- * thread as messages.
+ * thread as messages. In a process without shards, the thread reads the journal and answers the
+ * queries of other processes over a NATS connection of its own (`view-connection.ts`).
  *
  * Invariants:
  * A1. The death of a thread loses nothing. The file of the view remains, and the next thread
@@ -11,18 +12,30 @@
  *     thread, which then need not look it up.
  */
 import { Worker } from 'node:worker_threads'
+import type { Log } from '../../gateway/ports.ts'
 import { cursorOf } from '../../protocol/entry.ts'
 import { extended } from '../../protocol/rules/extended.ts'
 import type { DistanceEngine } from '../../views/tables/tables/vectors/distance.ts'
 import type { Message } from '../../views/view.ts'
 import { behind } from '../../views/view.ts'
 import { NewerRelease } from '../host/memory/codec.ts'
+import { type LogEntry, writeEntry } from './thread-log.ts'
 import { createThreadRpc, ThreadGone, type ThreadRpc } from './thread-rpc.ts'
 import type { ServedView, ViewPorts, ViewTerms } from './view.ts'
+import type { ViewConnectionTerms } from './view-connection.ts'
 
-/** The functions that this process provides to the thread. */
+/** Start parameters of a view in a thread. */
+export interface ThreadTerms extends ViewTerms {
+  /** If present, the thread connects to NATS itself. */
+  readonly connection?: ViewConnectionTerms & { readonly partition: number }
+}
+/**
+ * The functions that this process provides to the thread. A thread with a connection of its own
+ * does not call `follow`, `position` and `blob`.
+ */
 export interface ThreadPorts
   extends Pick<ViewPorts, 'position' | 'lag' | 'alarm' | 'embed' | 'distances'> {
+  readonly log: Log
   follow(from: number, on: (batch: readonly Message[]) => Promise<void>): () => Promise<void> | void
   /** Returns the last sequence of the journal; undefined if this process is not certain of it. */
   end(): number | undefined
@@ -61,7 +74,7 @@ const owned = (batch: readonly Message[]): Message[] =>
   )
 
 /** Serves a view in a separate thread. */
-export function serveViewInThread(terms: ViewTerms, ports: ThreadPorts): ServedView {
+export function serveViewInThread(terms: ThreadTerms, ports: ThreadPorts): ServedView {
   let stopping = false
   let cancel = () => {}
   let thread: Worker
@@ -90,6 +103,7 @@ export function serveViewInThread(terms: ViewTerms, ports: ThreadPorts): ServedV
       embed: (texts: readonly string[]) => ports.embed(texts),
       distances: (engine: DistanceEngine) => ports.distances(engine),
       warn: (error: Told) => ports.warn(errorOf(error)),
+      log: (entry: LogEntry) => writeEntry(ports.log, entry),
     }))
     thread.on('error', (error) => ports.alarm(error))
     thread.on('exit', () => {

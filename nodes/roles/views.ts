@@ -2,7 +2,6 @@
 import { join } from 'node:path'
 import type { Log } from '../../gateway/ports.ts'
 import type { Envelope } from '../../protocol/entry.ts'
-import { subjects } from '../../protocol/subjects.ts'
 import { type Logs, startLogs } from '../../views/files/logs.ts'
 import type { ViewJournal } from '../../views/follow.ts'
 import type { DistanceEngine } from '../../views/tables/tables/vectors/distance.ts'
@@ -12,8 +11,9 @@ import type { Blobs, Bus, Clock, Journal } from '../host/ports.ts'
 import type { Metrics } from '../observe/metrics.ts'
 import { privateFiles } from '../storage/private.ts'
 import type { Embedder, EmbedRows } from './embed.ts'
-import { createPendingQueries } from './pending-queries.ts'
-import { type Question, type ServedView, serveView, type ViewTerms } from './view.ts'
+import { serveQueries } from './pending-queries.ts'
+import { type ServedView, serveView, type ViewTerms } from './view.ts'
+import type { ViewConnectionTerms } from './view-connection.ts'
 import { serveViewInThread } from './view-worker.ts'
 
 interface ViewParts {
@@ -34,6 +34,8 @@ interface ViewParts {
   readonly recent?: Recent<Envelope>
   /** The JSON of the newest envelopes of this process, for views in separate threads. */
   readonly texts: Recent<string>
+  /** The parameters of the connections of threads; absent if threads have no connections. */
+  readonly connection?: ViewConnectionTerms
   readonly blobs: Blobs
   readonly bus: Bus
   readonly clock: Clock
@@ -51,7 +53,7 @@ interface ViewParts {
  * Starts the views of every partition. Returns a function that stops them and closes their files.
  */
 export async function startViews(parts: ViewParts): Promise<() => Promise<void>> {
-  const { data, partitions, journal, recent, bus, log, metrics } = parts
+  const { data, partitions, journal, recent, connection, bus, log, metrics } = parts
   privateFiles(join(data, 'views'))
   const warn = (error: Error) =>
     log.warn(
@@ -68,16 +70,11 @@ export async function startViews(parts: ViewParts): Promise<() => Promise<void>>
           Math.max(0, (await journal.position(partition)).last - (await view.position())),
         ),
       )
-      const queries = createPendingQueries((question) => view.ask(question))
-      const unsubscribe = bus.subscribe(
-        subjects.view(partition),
-        (message) => queries.ask(message as Question),
-        subjects.viewGroup,
-      )
+      // A thread with a connection answers the queries of other processes itself.
+      const within = !recent && connection ? 'process' : undefined
+      const stopQueries = serveQueries(bus, partition, view, within)
       return async () => {
-        unsubscribe()
-        // Pending queries are answered before the view stops. Each query has its own time limit.
-        await queries.ended()
+        await stopQueries()
         await view.stop()
       }
     }),
@@ -97,6 +94,7 @@ async function served(
     end,
     recent,
     texts,
+    connection,
     blobs,
     clock,
     log,
@@ -153,12 +151,16 @@ async function served(
         ),
       )
   if (!recent || !logs)
-    return serveViewInThread(terms, {
-      ...ports,
-      warn,
-      follow: follow(texts),
-      blob: (name) => blobs.get(name),
-    })
+    return serveViewInThread(
+      connection ? { ...terms, connection: { ...connection, partition } } : terms,
+      {
+        ...ports,
+        log,
+        warn,
+        follow: follow(texts),
+        blob: (name) => blobs.get(name),
+      },
+    )
   return serveView(
     terms,
     {

@@ -49,15 +49,15 @@ interface InternalQueries extends TableQueries, SemanticQueries, StreamQueries {
    * `last` is the cursor up to which the page covers the feed, even if the page is empty. `more`:
    * the page ended early, at the limit or at a million characters.
    *
-   * With `lines`, the events are in one text, which is copied between threads and processes faster
-   * than many objects: a line of cursor, type and JSON for each event, separated by spaces. `items`
-   * is then empty. Nodes of earlier releases ignore `lines`.
+   * With `appended`, the events are in one text, which is copied between threads and processes
+   * faster than many objects: a line of cursor, type and JSON for each event, separated by spaces.
+   * `items` is then empty. Nodes of earlier releases ignore `appended`.
    */
   feed: {
-    input: { after: number; limit: number; lines?: true }
+    input: { after: number; limit: number; appended?: true }
     reply: {
       items: readonly { seq: number; type: string; json: string }[]
-      lines?: string
+      appended?: string
       last: number
       oldest: number
       more: boolean

@@ -275,13 +275,13 @@ t.test('the feed lists calls and status changes of runs and jobs, in journal ord
     }
   }
   const all = feed(0)
-  const { items, lines } = ask<{
+  const { items, appended } = ask<{
     items: { seq: number; type: string; json: string }[]
-    lines: string
-  }>(view, 'feed', { after: cursorOf(2, 1), limit: 2, lines: true })
+    appended: string
+  }>(view, 'feed', { after: cursorOf(2, 1), limit: 2, appended: true })
   t.strictSame(items, [])
   t.equal(
-    lines,
+    appended,
     ask<{ items: typeof items }>(view, 'feed', { after: cursorOf(2, 1), limit: 2 })
       .items.map(({ seq, type, json }) => `${seq} ${type} ${json}\n`)
       .join(''),

@@ -1,7 +1,7 @@
 /**
- * The process's single connection to NATS. It reconnects indefinitely. The modules that use it
- * handle the loss of messages in the meantime. The server does not echo, because messages that this
- * process publishes reach its own listeners directly (bus.ts).
+ * A connection to NATS. It reconnects indefinitely. The modules that use it handle the loss of
+ * messages in the meantime. The server does not echo, because messages that are published over a
+ * connection reach the listeners of its bus directly (`bus.ts`).
  */
 
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'

@@ -322,9 +322,9 @@ on(
     let earlierRelease = false
     const page = (after: number, limit: number) =>
       feed.filter(({ seq }) => seq > after).slice(0, limit)
-    at.views['feed'] = ({ after, limit, lines }) => ({
-      ...(lines && !earlierRelease
-        ? { items: [], lines: linesOf(page(after, limit)) }
+    at.views['feed'] = ({ after, limit, appended }) => ({
+      ...(appended && !earlierRelease
+        ? { items: [], appended: linesOf(page(after, limit)) }
         : { items: page(after, limit) }),
       last: (feed.at(-1)?.seq ?? 0) + 999,
       oldest: 0,

@@ -46,7 +46,7 @@ interface Question {
   readonly run_id: string
   readonly after: number
   readonly limit: number
-  readonly lines?: true
+  readonly appended?: true
 }
 
 export interface Got {

@@ -11,6 +11,7 @@ import { NewerRelease } from '../../../nodes/host/memory/codec.ts'
 import { createThreadRpc } from '../../../nodes/roles/thread-rpc.ts'
 import { serveViewInThread, type ThreadPorts } from '../../../nodes/roles/view-worker.ts'
 import { type Message, View } from '../../../views/view.ts'
+import { silentLog } from '../../support/memory.ts'
 import { type Answer, each, Journal, moved, started } from '../../views/support/journal.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'apart-'))
@@ -69,6 +70,7 @@ function world(name: string, blobs: Readonly<Record<string, string>> = {}) {
       alarms.push(error)
       state.alarmed()
     },
+    log: silentLog,
     warn: (error) => alarms.push(error),
     embed: async () => ({ failed: 'model_unavailable', message: 'none' }),
     distances: () => {},

@@ -6,6 +6,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
+import type { Access } from '../../../nodes/nats/server/access.ts'
 import { connectNats, type Nats } from '../../../nodes/nats/server/connect.ts'
 import { createIdentity } from '../../../nodes/nats/server/identity.ts'
 import { findServer } from '../../../nodes/nats/server/install.ts'
@@ -13,6 +14,7 @@ import { type Server, startServer } from '../../../nodes/nats/server/server.ts'
 import { silentLog } from '../../support/memory.ts'
 
 export interface Store {
+  readonly access: Access
   readonly one: Nats
   readonly two: Nats
   connect(name: string): Promise<Nats>
@@ -55,6 +57,7 @@ export async function startStore(sync: string): Promise<Store> {
     await rm(folder, { recursive: true, force: true })
   })
   return {
+    access: server.access,
     one,
     two,
     connect,

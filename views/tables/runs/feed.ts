@@ -122,7 +122,7 @@ export function feed(
   current: number,
   oldest: number,
 ): ViewQueries['feed']['reply'] {
-  const { after, limit, lines } = input
+  const { after, limit, appended } = input
   const frames = store.tail.reaches(after)
     ? store.tail.read(project, after, limit + 2)
     : read(store, project, after, limit + 2)
@@ -135,7 +135,7 @@ export function feed(
     const { cursor, kind } = frame
     if ((count >= limit || characters >= MAX_PAGE_CHARACTERS) && cursor !== end) break
     const json = textOf(store, frame)
-    if (lines) text += `${cursor} ${kind} ${json}\n`
+    if (appended) text += `${cursor} ${kind} ${json}\n`
     else items.push({ seq: cursor, type: kind, json })
     count++
     end = cursor
@@ -144,7 +144,7 @@ export function feed(
   const more = frames.length > count
   return {
     items,
-    ...(lines && { lines: text }),
+    ...(appended && { appended: text }),
     last: more && count > 0 ? end : current,
     oldest,
     more,
