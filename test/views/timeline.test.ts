@@ -257,6 +257,23 @@ t.test('the action log lists the calls of a run, oldest first', (t) => {
   t.end()
 })
 
+t.test('texts of the feed may contain any character', (t) => {
+  const { view, commit } = open()
+  const strange = ['with space', '"quoted"', 'a\\b', 'line\nfeed\u0001', 'é 😀']
+  for (const [i, text] of strange.entries())
+    commit(
+      started(`run_${i}`, 1, { definition_id: text }),
+      queue([queued(jobBorn(`job_${i}`, `run_${i}`, 1, { step_key: text }))]),
+    )
+  const { items } = ask<{ items: { json: string }[] }>(view, 'feed', { after: 0, limit: 100 })
+  const data = items.map(({ json }) => (JSON.parse(json) as { data: Record<string, unknown> }).data)
+  t.strictSame(
+    data.map(({ definition_id, step_key }) => definition_id ?? step_key),
+    strange.flatMap((text) => [text, text]),
+  )
+  t.end()
+})
+
 t.test('the feed lists calls and status changes of runs and jobs, in journal order', (t) => {
   const { view, commit } = story()
   const feed = (after: number, limit = 100, project = 'prj_a') => {
