@@ -6,6 +6,7 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 import type { Counters } from '../../gateway/ports.ts'
 import type { ShardGauges } from '../host/host.ts'
 import type { ResolverMeasure } from '../resolver/resolver.ts'
+import { measureEventLoopLag, NEVER_MS } from './event-loop-lag.ts'
 import { createResolverMetrics } from './resolver-metrics.ts'
 
 /** Bucket bounds in seconds for operations that take milliseconds. */
@@ -60,7 +61,12 @@ export interface Metrics extends Counters, ResolverMeasure {
 export function createMetrics(version: string): Metrics {
   const registry = new Registry()
   const registers = [registry]
-  collectDefaultMetrics({ register: registry })
+  collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: NEVER_MS })
+  measureEventLoopLag(
+    registry,
+    () => performance.now(),
+    (ms, run) => void setInterval(run, ms).unref(),
+  )
   const counter = <L extends string>(name: string, help: string, ...labelNames: L[]) =>
     new Counter({ name: `baton_${name}_total`, help, labelNames, registers })
   const gauge = <L extends string>(name: string, help: string, ...labelNames: L[]) =>

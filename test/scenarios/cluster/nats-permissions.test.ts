@@ -68,7 +68,8 @@ async function start(
       BATON_ROOT_KEY: key,
       BATON_RATE_KEY: '0',
       BATON_RATE_ORG: '0',
-      BATON_VIEW_THREADS: 'off',
+      // The thread connects with the same credentials.
+      BATON_VIEW_THREADS: 'on',
       BATON_MODELS: '{"providers": [], "embedding": {"model": "service/hashed"}}',
       ...settings,
     },
