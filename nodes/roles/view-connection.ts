@@ -9,7 +9,7 @@ import { createBlobs } from '../nats/blobs.ts'
 import { createBus } from '../nats/bus.ts'
 import { createJournal } from '../nats/journal/journal.ts'
 import type { Access } from '../nats/server/access.ts'
-import { connectNats } from '../nats/server/connect.ts'
+import { connectNats, type Nats } from '../nats/server/connect.ts'
 import { serveQueries } from './pending-queries.ts'
 import type { ServedView, ViewPorts } from './view.ts'
 
@@ -22,6 +22,8 @@ export interface ViewConnectionTerms {
   readonly role: string
 }
 export interface ViewConnection {
+  /** As `permitted` of `Nats`. */
+  readonly permitted: Nats['permitted']
   /** The ports of the view that use the connection. */
   readonly ports: Pick<ViewPorts, 'follow' | 'position' | 'decode'>
   /**
@@ -45,6 +47,7 @@ export async function openViewConnection(
   const journal = createJournal(nats)
   const blobs = createBlobs(nats)
   return {
+    permitted: nats.permitted,
     ports: {
       follow: (from, on) => journal.follow(partition, from, on),
       position: () => journal.position(partition),

@@ -68,6 +68,7 @@ async function connect(to: NonNullable<ThreadTerms['connection']>): Promise<View
 }
 async function start() {
   const opened = await connection
-  const view = await serveView(terms, { ...ports, ...opened?.ports }, logs)
+  const starting = serveView(terms, { ...ports, ...opened?.ports }, logs)
+  const view = await (opened?.permitted(starting) ?? starting)
   return { ...view, stopQueries: opened?.serve(view) }
 }

@@ -19,6 +19,7 @@ import type { DistanceEngine } from '../../views/tables/tables/vectors/distance.
 import type { Message } from '../../views/view.ts'
 import { behind } from '../../views/view.ts'
 import { NewerRelease } from '../host/memory/codec.ts'
+import { StartFault } from '../process/fault.ts'
 import { type LogEntry, writeEntry } from './thread-log.ts'
 import { createThreadRpc, ThreadGone, type ThreadRpc } from './thread-rpc.ts'
 import type { ServedView, ViewPorts, ViewTerms } from './view.ts'
@@ -73,12 +74,22 @@ const owned = (batch: readonly Message[]): Message[] =>
       : message,
   )
 
+/** A view in a separate thread. */
+interface ThreadView extends ServedView {
+  /**
+   * Resolves when the thread has started, or has ended with an error after which it may start
+   * later.
+   * @throws StartFault when the thread lacks a permission or cannot connect.
+   */
+  begun(): Promise<void>
+}
 /** Serves a view in a separate thread. */
-export function serveViewInThread(terms: ThreadTerms, ports: ThreadPorts): ServedView {
+export function serveViewInThread(terms: ThreadTerms, ports: ThreadPorts): ThreadView {
   let stopping = false
   let cancel = () => {}
   let thread: Worker
   let calls: ThreadRpc
+  let fault: StartFault | undefined
   const start = (): void => {
     let stopFollowing: () => Promise<void> | void = () => {}
     thread = new Worker(file, { workerData: terms })
@@ -105,7 +116,10 @@ export function serveViewInThread(terms: ThreadTerms, ports: ThreadPorts): Serve
       warn: (error: Told) => ports.warn(errorOf(error)),
       log: (entry: LogEntry) => writeEntry(ports.log, entry),
     }))
-    thread.on('error', (error) => ports.alarm(error))
+    thread.on('error', (error) => {
+      fault = error.name === 'StartFault' ? new StartFault(error.message) : undefined
+      ports.alarm(error)
+    })
     thread.on('exit', () => {
       end('the thread of the view has ended')
       void stopFollowing()
@@ -114,6 +128,10 @@ export function serveViewInThread(terms: ThreadTerms, ports: ThreadPorts): Serve
   }
   start()
   return {
+    begun: async () => {
+      await calls.call('position').catch(() => {})
+      if (fault) throw fault
+    },
     ask: ({ fresh, ...question }) => {
       const end = fresh === undefined ? ports.end() : undefined
       const known = fresh ?? (end === undefined ? undefined : cursorOf(end, 0))

@@ -51,6 +51,7 @@ interface ViewParts {
 
 /**
  * Starts the views of every partition. Returns a function that stops them and closes their files.
+ * @throws StartFault when a thread with a connection lacks a permission or cannot connect.
  */
 export async function startViews(parts: ViewParts): Promise<() => Promise<void>> {
   const { data, partitions, journal, recent, connection, bus, log, metrics } = parts
@@ -61,7 +62,7 @@ export async function startViews(parts: ViewParts): Promise<() => Promise<void>>
       'WAL maintenance of views failed; SQLite takes over',
     )
   const logs = recent && startLogs(warn)
-  const running = await Promise.all(
+  const started = await Promise.allSettled(
     Array.from({ length: partitions }, async (_, partition) => {
       const view = await served(parts, partition, warn, logs)
       metrics.onLook(async () =>
@@ -79,10 +80,14 @@ export async function startViews(parts: ViewParts): Promise<() => Promise<void>>
       }
     }),
   )
-  return async () => {
-    await Promise.all(running.map((stop) => stop()))
+  const stop = async () => {
+    await Promise.all(started.map((one) => one.status === 'fulfilled' && one.value()))
     await logs?.stop()
   }
+  const failed = started.find((one) => one.status === 'rejected')
+  if (!failed) return stop
+  await stop()
+  throw failed.reason
 }
 
 async function served(
@@ -150,8 +155,8 @@ async function served(
           })),
         ),
       )
-  if (!recent || !logs)
-    return serveViewInThread(
+  if (!recent || !logs) {
+    const view = serveViewInThread(
       connection ? { ...terms, connection: { ...connection, partition } } : terms,
       {
         ...ports,
@@ -161,6 +166,13 @@ async function served(
         blob: (name) => blobs.get(name),
       },
     )
+    if (connection)
+      await view.begun().catch(async (error) => {
+        await view.stop()
+        throw error
+      })
+    return view
+  }
   return serveView(
     terms,
     {

@@ -127,7 +127,9 @@ t.test('a thread that cannot connect ends with an alarm, and is started again', 
       },
     },
   )
+  const begun = view.begun()
   t.match(await view.ask(runs), { refused: 'service_unavailable' })
+  await t.rejects(begun, { name: 'StartFault', message: /BATON_NATS_TOKEN/ })
   await restarted
   t.match(alarms[0], { message: /BATON_NATS_TOKEN/ })
   await view.stop()
