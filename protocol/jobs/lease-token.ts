@@ -21,6 +21,8 @@ export const leaseToken = (secret: string, queue: string): string =>
 export function queueOfLease(text: string): string | undefined {
   const encoded = text.length > 2048 ? undefined : SHAPE.exec(text)?.[1]
   if (encoded === undefined || encoded === '=') return encoded && ''
+  // A name without `=` is not encoded.
+  if (!encoded.includes('=')) return encoded
   const bytes: number[] = []
   for (let i = 0; i < encoded.length; i++) {
     if (encoded[i] !== '=') bytes.push(encoded.charCodeAt(i))
