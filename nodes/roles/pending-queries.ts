@@ -1,7 +1,7 @@
 /**
- * Answers the queries of a view that arrive over the bus. A gateway repeats a request that is not answered in
- * time. The repeated request gets the answer to the first request, so a slow query is executed only
- * once.
+ * Answers the queries of a view that arrive over the bus. A gateway repeats a request that is not
+ * answered in time. The repeated request gets the answer to the first request, so a slow query is
+ * executed only once.
  */
 import { subjects } from '../../protocol/subjects.ts'
 import type { Bus } from '../host/ports.ts'
