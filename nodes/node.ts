@@ -1,7 +1,7 @@
 /**
  * One node: a process with any of the roles, on one connection to NATS. Threads of views may have
- * further connections. A node starts from the inside out (shards, views, gateway) and stops from the
- * outside in, so that no part calls a part that has already stopped.
+ * further connections. A node starts from the inside out (shards, views, gateway) and stops from
+ * the outside in, so that no part calls a part that has already stopped.
  */
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
