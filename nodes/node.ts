@@ -294,7 +294,8 @@ export async function startNode(
           end: (partition) => host.end(partition),
           ...(recent && { recent }),
           texts,
-          ...(!hasShards && { connection: { access, name: `baton ${id} view`, role } }),
+          ...(config.view_threads &&
+            !hasShards && { connection: { access, name: `baton ${id} view`, role } }),
           blobs,
           bus,
           clock: systemClock,

@@ -4,8 +4,13 @@
  * processor time of an idle gateway.
  */
 import { createHistogram } from 'node:perf_hooks'
-import { Gauge, type Registry } from 'prom-client'
+import { collectDefaultMetrics, Gauge, type Registry } from 'prom-client'
 
+/**
+ * The resolution in milliseconds that disables the measurement of prom-client, because its timer
+ * never expires.
+ */
+const NEVER_MS = 2 ** 31 - 1
 /** Milliseconds between two samples. */
 const SAMPLE_EVERY_MS = 100
 
@@ -22,16 +27,17 @@ const metrics: Readonly<Record<string, readonly [help: string, value: (lag: Lag)
 }
 
 /**
- * Replaces the metrics of prom-client in a registry, and starts to measure. Each reading of the
- * metrics covers the time since the previous one.
+ * Adds the default metrics of prom-client to a registry, and starts to measure the lag. Each reading
+ * of the metrics of the lag covers the time since the previous one.
  * @param now monotonic time in milliseconds.
  * @param every calls a function repeatedly, at intervals of the given number of milliseconds.
  */
-export function measureEventLoopLag(
+export function collectProcessMetrics(
   registry: Registry,
   now: () => number,
   every: (ms: number, run: () => void) => void,
 ): void {
+  collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: NEVER_MS })
   const lag = createHistogram()
   let due = now() + SAMPLE_EVERY_MS
   every(SAMPLE_EVERY_MS, () => {
@@ -57,8 +63,3 @@ export function measureEventLoopLag(
     lag.reset()
   }
 }
-/**
- * The resolution in milliseconds that disables the measurement of prom-client, because its timer
- * never expires.
- */
-export const NEVER_MS = 2 ** 31 - 1

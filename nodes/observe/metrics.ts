@@ -2,11 +2,11 @@
  * The metrics of a node, for Prometheus. Every node has a separate registry. The number of label
  * values is bounded.
  */
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import { Counter, Gauge, Histogram, Registry } from 'prom-client'
 import type { Counters } from '../../gateway/ports.ts'
 import type { ShardGauges } from '../host/host.ts'
 import type { ResolverMeasure } from '../resolver/resolver.ts'
-import { measureEventLoopLag, NEVER_MS } from './event-loop-lag.ts'
+import { collectProcessMetrics } from './event-loop-lag.ts'
 import { createResolverMetrics } from './resolver-metrics.ts'
 
 /** Bucket bounds in seconds for operations that take milliseconds. */
@@ -61,8 +61,7 @@ export interface Metrics extends Counters, ResolverMeasure {
 export function createMetrics(version: string): Metrics {
   const registry = new Registry()
   const registers = [registry]
-  collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: NEVER_MS })
-  measureEventLoopLag(
+  collectProcessMetrics(
     registry,
     () => performance.now(),
     (ms, run) => void setInterval(run, ms).unref(),

@@ -2,7 +2,7 @@
  * A view in a separate thread, so that the reads and writes of SQLite do not delay decisions and
  * requests. This process passes the journal to the thread as it reads it, and sends queries to the
  * thread as messages. In a process without shards, the thread reads the journal and answers the
- * queries of other processes over a NATS connection of its own (`view-connection.ts`).
+ * queries of other processes over a separate NATS connection (`view-connection.ts`).
  *
  * Invariants:
  * A1. The death of a thread loses nothing. The file of the view remains, and the next thread
@@ -31,8 +31,8 @@ export interface ThreadTerms extends ViewTerms {
   readonly connection?: ViewConnectionTerms & { readonly partition: number }
 }
 /**
- * The functions that this process provides to the thread. A thread with a connection of its own
- * does not call `follow`, `position` and `blob`.
+ * The functions that this process provides to the thread. A thread with a separate connection does
+ * not call `follow`, `position` and `blob`.
  */
 export interface ThreadPorts
   extends Pick<ViewPorts, 'position' | 'lag' | 'alarm' | 'embed' | 'distances'> {
@@ -59,10 +59,13 @@ const file = here.endsWith('.mjs')
   ? here.replace(/mjs$/, 'views.mjs')
   : new URL('./view-thread.ts', import.meta.url)
 
+/** The errors that keep their class when they come from the thread, by name. */
+const classes: Readonly<Record<string, new (message: string) => Error>> = {
+  NewerRelease,
+  StartFault,
+}
 const errorOf = ({ name, message, stack }: Told): Error =>
-  Object.assign(name === 'NewerRelease' ? new NewerRelease(message) : new Error(message), {
-    ...(stack !== undefined && { stack }),
-  })
+  Object.assign(new (classes[name] ?? Error)(message), { ...(stack !== undefined && { stack }) })
 /**
  * Returns messages that can be transferred or copied. Bytes get a separate buffer, because the
  * messages of one packet share a buffer.
@@ -89,7 +92,8 @@ export function serveViewInThread(terms: ThreadTerms, ports: ThreadPorts): Threa
   let cancel = () => {}
   let thread: Worker
   let calls: ThreadRpc
-  let fault: StartFault | undefined
+  /** The error that ended the latest thread. */
+  let last: Error | undefined
   const start = (): void => {
     let stopFollowing: () => Promise<void> | void = () => {}
     thread = new Worker(file, { workerData: terms })
@@ -117,7 +121,7 @@ export function serveViewInThread(terms: ThreadTerms, ports: ThreadPorts): Threa
       log: (entry: LogEntry) => writeEntry(ports.log, entry),
     }))
     thread.on('error', (error) => {
-      fault = error.name === 'StartFault' ? new StartFault(error.message) : undefined
+      last = errorOf(error)
       ports.alarm(error)
     })
     thread.on('exit', () => {
@@ -130,7 +134,7 @@ export function serveViewInThread(terms: ThreadTerms, ports: ThreadPorts): Threa
   return {
     begun: async () => {
       await calls.call('position').catch(() => {})
-      if (fault) throw fault
+      if (last instanceof StartFault) throw last
     },
     ask: ({ fresh, ...question }) => {
       const end = fresh === undefined ? ports.end() : undefined

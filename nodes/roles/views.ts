@@ -72,7 +72,7 @@ export async function startViews(parts: ViewParts): Promise<() => Promise<void>>
         ),
       )
       // A thread with a connection answers the queries of other processes itself.
-      const within = !recent && connection ? 'process' : undefined
+      const within = connection && 'process'
       const stopQueries = serveQueries(bus, partition, view, within)
       return async () => {
         await stopQueries()
@@ -157,7 +157,7 @@ async function served(
       )
   if (!recent || !logs) {
     const view = serveViewInThread(
-      connection ? { ...terms, connection: { ...connection, partition } } : terms,
+      { ...terms, ...(connection && { connection: { ...connection, partition } }) },
       {
         ...ports,
         log,

@@ -23,12 +23,15 @@ t.test('a text in `appended` reaches another process unchanged', async (t) => {
   )
 })
 
-t.test('a subscriber within the process answers only requests of its own process', async (t) => {
-  const [mine, theirs] = [createBus(one), createBus(two)]
-  const stop = theirs.subscribe('local.ask', () => 'answered', 'group', 'process')
-  await theirs.flush()
-  t.strictSame(await theirs.request('local.ask', {}, 5000), { answer: 'answered' })
-  t.equal(await mine.request('local.ask', {}, 5000), 'no_responders')
-  stop()
-  t.equal(await theirs.request('local.ask', {}, 5000), 'no_responders')
-})
+t.test(
+  'a subscriber that is limited to its process answers no requests of other processes',
+  async (t) => {
+    const [mine, theirs] = [createBus(one), createBus(two)]
+    const stop = theirs.subscribe('local.ask', () => 'answered', 'group', 'process')
+    await theirs.flush()
+    t.strictSame(await theirs.request('local.ask', {}, 5000), { answer: 'answered' })
+    t.equal(await mine.request('local.ask', {}, 5000), 'no_responders')
+    stop()
+    t.equal(await theirs.request('local.ask', {}, 5000), 'no_responders')
+  },
+)

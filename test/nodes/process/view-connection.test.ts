@@ -1,6 +1,6 @@
 /**
- * A view's thread with a NATS connection of its own: it reads the journal and answers queries of
- * other processes without its main thread, also after the NATS server was killed.
+ * A view's thread with a separate NATS connection. It reads the journal and answers queries of other
+ * processes without the main thread, also after the NATS server was killed.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
