@@ -40,6 +40,8 @@ export interface World {
   later(ms: number, run: () => void): () => void
   /** Returns cryptographically random bytes, for secrets and ids. */
   random(bytes: number): Uint8Array
+  /** Returns a command id that no other command has (`uniqueTexts`). */
+  newCommandId(): string
   /** Returns the SHA-256 of a text as hex. */
   hash(text: string): string
   /**
@@ -67,12 +69,10 @@ export interface World {
   readonly files?: Files
   /** The store of the log lines of jobs. Absent when they cannot be stored. */
   readonly logs?: LogStore
-  /**
-   * The embedding model for semantic searches. `query` embeds the text of a search. Absent when no
-   * model is configured.
-   */
+  /** The embedding model for semantic searches. Absent when no model is configured. */
   readonly embedder?: {
     readonly model: string
+    /** Embeds the text of a search. */
     query(text: string): Promise<EmbeddingAnswer>
   }
   /**

@@ -8,7 +8,7 @@
 import type { HttpRequest, HttpResponse } from 'uWebSockets.js'
 import { errorBody, errors, isRefusal, type Refusal, refuse } from '../protocol/errors.ts'
 import { corsHeaders } from './http/cors.ts'
-import { hexOf } from './http/hex.ts'
+import { uniqueTexts } from './http/hex.ts'
 import { Incoming, type RouteFacts } from './http/request.ts'
 import { type Answer, Exchange } from './http/respond.ts'
 import type { MaybePromise } from './maybe-promise.ts'
@@ -78,9 +78,8 @@ export function answerOf(refusal: Refusal): Answer {
  * unique.
  */
 export function requestIds(world: World): () => string {
-  const first = hexOf(world.random(8))
-  let count = 0
-  return () => `req_${first}${(0x10000000 + count++).toString(16)}`
+  const next = uniqueTexts(world.random)
+  return () => `req_${next()}`
 }
 
 /** Serves a request for a route: receives it, calls the handler, and sends the response. */

@@ -3,6 +3,7 @@
  * Commands and queries of actors reach the owner of the shard, even when the shard moves.
  */
 import { createHash, createHmac } from 'node:crypto'
+import { uniqueTexts } from '../gateway/http/hex.ts'
 import type {
   Counters,
   Files,
@@ -116,6 +117,7 @@ export function createWorld(parts: WorldParts): World {
     now: () => clock.now(),
     later: (ms, run) => clock.later(ms, run),
     random: (bytes) => parts.random.bytes(bytes),
+    newCommandId: uniqueTexts((bytes) => parts.random.bytes(bytes)),
     hash: (text) => createHash('sha256').update(text).digest('hex'),
     seal: (text) => createHmac('sha256', parts.secret).update(text).digest(),
     unreachable: parts.unreachable,

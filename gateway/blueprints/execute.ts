@@ -20,7 +20,6 @@ import type { Origin } from '../../protocol/entry.ts'
 import { type FieldError, isRefusal, type Refusal, refuse } from '../../protocol/errors.ts'
 import { authorizeRow } from '../auth/authorize.ts'
 import { type Call, type Edge, rows, scopeId } from '../call.ts'
-import { hexOf } from '../http/hex.ts'
 import { concurrently } from '../timing.ts'
 import type { Hold } from './hold.ts'
 import { hashIn } from './present.ts'
@@ -130,7 +129,7 @@ async function performStep(
       project,
       kind: facts.owner,
       id: facts.owner === 'project' ? project : id,
-      command_id: hexOf(edge.world.random(16)),
+      command_id: edge.world.newCommandId(),
       origin,
       ...(name === 'blueprint.bind'
         ? { name, input: claim }

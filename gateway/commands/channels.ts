@@ -177,7 +177,7 @@ async function expelInactive(
 
 /** Expels a member. A disabled member stays in direct messages. A repeat changes nothing. */
 export const expel = (
-  world: Pick<World, 'command' | 'random'>,
+  world: Pick<World, 'command' | 'newCommandId'>,
   project: string,
   home: ProjectDirectory,
   id: string,

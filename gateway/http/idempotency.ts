@@ -5,7 +5,6 @@
  */
 import { isRefusal, type Refusal, refuseFields } from '../../protocol/errors.ts'
 import { type Call, type Edge, factsOf, queryOf, scopeId } from '../call.ts'
-import { newCommandId } from './send.ts'
 
 /** Identifies a call, so that a repeat can be recognized. */
 export interface Identity {
@@ -55,7 +54,7 @@ export function keyOf({
 export function identify(edge: Edge, call: Call): Identity | Refusal {
   const { world } = edge
   const { caller, incoming, row, body } = call
-  const fresh = { command_id: newCommandId(world) }
+  const fresh = { command_id: world.newCommandId() }
   const header = keyOf(call)
   if (isRefusal(header)) return header
   const inBody = row.shape.key as ((body: Call['body']) => string | undefined) | undefined

@@ -6,10 +6,6 @@ import type { Kind, Origin } from '../../protocol/entry.ts'
 import type { CommandInput, CommandName, CommandReply } from '../../protocol/queries/commands.ts'
 import type { AddressOf } from '../../protocol/queries/owners.ts'
 import type { Outcome, World } from '../ports.ts'
-import { hexOf } from './hex.ts'
-
-/** Returns a random command id. */
-export const newCommandId = (world: Pick<World, 'random'>): string => hexOf(world.random(16))
 
 /** Returns the address of the organization's actor. */
 export function organizationAt(world: Pick<World, 'organization'>): AddressOf<'organization'> {
@@ -19,10 +15,10 @@ export function organizationAt(world: Pick<World, 'organization'>): AddressOf<'o
 
 /** Sends a command under a new command id. */
 export const sendNew = <K extends Kind, N extends CommandName<K>>(
-  world: Pick<World, 'command' | 'random'>,
+  world: Pick<World, 'command' | 'newCommandId'>,
   { project, kind, id }: AddressOf<K>,
   name: N,
   input: CommandInput<K, N>,
   origin: Origin,
 ): Promise<Outcome<CommandReply<K, N>>> =>
-  world.command({ project, kind, id, command_id: newCommandId(world), name, input, origin })
+  world.command({ project, kind, id, command_id: world.newCommandId(), name, input, origin })

@@ -225,7 +225,7 @@ export class TerminalConnection {
       project,
       kind: 'environment',
       id,
-      command_id: hexOf(this.#world.random(16)),
+      command_id: this.#world.newCommandId(),
       name,
       input,
       origin: { at: this.#world.now(), principal, credential },

@@ -161,7 +161,7 @@ export const command = <K extends 'queue' | 'worker' | 'environment', N extends 
   to: AddressOf<K>,
   name: N,
   input: CommandInput<K, N>,
-  id = secret(edge.world, 12),
+  id = edge.world.newCommandId(),
 ): Promise<Outcome<CommandReply<K, N>>> => track(edge, submit(edge, grant, to, name, input, id))
 
 /**

@@ -12,7 +12,7 @@ import { sizes, type Up } from '../../protocol/workers/socket.ts'
 import { unsafeValueFault } from '../http/validate.ts'
 import type { Outcome } from '../ports.ts'
 import { backoffMs, sleep } from '../timing.ts'
-import { type Edge, queueOf, secret, submit, track } from './edge.ts'
+import { type Edge, queueOf, submit, track } from './edge.ts'
 import { removeEndedLease } from './jobs/held-leases.ts'
 import { settle } from './jobs/offers.ts'
 import { checkReferences } from './jobs/references.ts'
@@ -57,7 +57,7 @@ export function report(
   recordReport(session, job_id, lease_token, now)
   settle(edge, session)
   const input = outcomeOf(frame, bytes)
-  const id = secret(world, 12)
+  const id = world.newCommandId()
   const end = now + world.settings.timing.lease * 1000
   const decide = (failures: number): Promise<void> =>
     submit(edge, session.connection.grant, to, 'queue.report', input, id).then((outcome) => {

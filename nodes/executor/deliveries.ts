@@ -28,7 +28,7 @@ import { systemOrigin } from './system-origin.ts'
 interface Deliveries {
   readonly world: Pick<
     World,
-    'ask' | 'command' | 'view' | 'unlock' | 'now' | 'random' | 'settings' | 'node'
+    'ask' | 'command' | 'newCommandId' | 'view' | 'unlock' | 'now' | 'random' | 'settings' | 'node'
   > & { readonly log: Log }
   readonly directory: Directory
   readonly post: Post
@@ -195,7 +195,7 @@ export function deliveries({ world, directory, post }: Deliveries): Handler {
       const { delivery_id } = job
       if (delivery_id === undefined) return UNWANTED
       const to = { project, kind: 'delivery', id: delivery_id } as const
-      const command_id = Buffer.from(world.random(12)).toString('hex')
+      const command_id = world.newCommandId()
       const begun = await world.command({
         ...to,
         command_id,

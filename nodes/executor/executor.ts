@@ -33,7 +33,7 @@ import { systemOrigin } from './system-origin.ts'
 export interface ExecutorParts {
   readonly world: Pick<
     World,
-    'now' | 'later' | 'command' | 'demand' | 'settings' | 'random' | 'id' | 'fresh'
+    'now' | 'later' | 'command' | 'newCommandId' | 'demand' | 'settings' | 'random' | 'id' | 'fresh'
   > & { readonly log: Log }
   /** Name of the executor's mailbox. The leases of the executor contain this name. */
   readonly mailbox: string
@@ -192,7 +192,7 @@ export function startExecutor({
     to: AddressOf<'queue'>,
     name: N,
     input: CommandInput<'queue', N>,
-    command_id = Buffer.from(world.random(12)).toString('hex'),
+    command_id = world.newCommandId(),
   ) =>
     world.command({
       ...to,
@@ -207,7 +207,7 @@ export function startExecutor({
     { id, lease_token }: ClaimedJob,
     outcome: Outcome,
   ): Promise<void> {
-    const command_id = Buffer.from(world.random(12)).toString('hex')
+    const command_id = world.newCommandId()
     const end = world.now() + world.settings.timing.lease * 1000
     for (let failures = 0; ; failures++) {
       const decided = await command(

@@ -36,10 +36,14 @@ export interface Actors {
 
 /** Creates the command sender of a host. */
 export function createActors(
-  world: Pick<World, 'node' | 'now' | 'later' | 'random' | 'command'>,
+  world: Pick<World, 'node' | 'now' | 'later' | 'newCommandId' | 'command'>,
 ): Actors {
-  const id = () => Buffer.from(world.random(12)).toString('hex')
-  const send: Actors['send'] = ({ project, environment_id }, name, input, command_id = id()) =>
+  const send: Actors['send'] = (
+    { project, environment_id },
+    name,
+    input,
+    command_id = world.newCommandId(),
+  ) =>
     world.command({
       project,
       kind: 'environment',
@@ -52,7 +56,7 @@ export function createActors(
   return {
     send,
     insist: async (of, name, input, over) => {
-      const command_id = id()
+      const command_id = world.newCommandId()
       for (let failures = 0; !over(); failures++) {
         const decided = await send(of, name, input, command_id)
         if (!isRefusal(decided) || !('retryable' in errors[decided.refused])) return

@@ -20,7 +20,10 @@ import { createPresence } from './presence.ts'
 import type { Provider } from './provider.ts'
 
 export interface HostParts {
-  readonly world: Pick<World, 'node' | 'now' | 'later' | 'random' | 'hash' | 'command' | 'log'>
+  readonly world: Pick<
+    World,
+    'node' | 'now' | 'later' | 'random' | 'newCommandId' | 'hash' | 'command' | 'log'
+  >
   readonly bus: Pick<Bus, 'subscribe'>
   readonly providers: readonly Provider[]
   readonly limits: HostLimits

@@ -21,7 +21,6 @@ import { isRefusal, type Refusal, refuse, refuseFields } from '../../../protocol
 import { isId } from '../../../protocol/ids.ts'
 import { patch } from '../../../protocol/patch.ts'
 import { type Call, type Edge, scopeId } from '../../call.ts'
-import { hexOf } from '../../http/hex.ts'
 import type { Identity } from '../../http/idempotency.ts'
 import type { Outcome } from '../../ports.ts'
 import type { Prepare, Prepared } from '../../prepare.ts'
@@ -157,7 +156,7 @@ async function takeName(
     project,
     kind: 'environment_name',
     id: nameHolder(edge, project, name),
-    command_id: hexOf(edge.world.random(16)),
+    command_id: edge.world.newCommandId(),
     name: 'environment_name.take',
     input: { name, key, environment_id: id },
     origin,

@@ -2,6 +2,7 @@
  * The setup for tests of the gateway's modules: real actors behind `ask` and `command`, a manual
  * clock, and records of calls.
  */
+
 import { createHash, createHmac } from 'node:crypto'
 import { organizationActor } from '../../../actors/projects/organization/organization.ts'
 import { projectActor } from '../../../actors/projects/project.ts'
@@ -9,6 +10,7 @@ import { openAuthentication } from '../../../gateway/auth/authenticate.ts'
 import { openTouches } from '../../../gateway/auth/key-last-used.ts'
 import { newKey } from '../../../gateway/auth/keys.ts'
 import { openDirectory } from '../../../gateway/directory.ts'
+import { uniqueTexts } from '../../../gateway/http/hex.ts'
 import type { Outcome, World } from '../../../gateway/ports.ts'
 import { permissions } from '../../../protocol/access/schema.ts'
 import type { Address, Command } from '../../../protocol/entry.ts'
@@ -76,6 +78,7 @@ export function edge() {
     hash,
     seal,
     random: bytes,
+    newCommandId: uniqueTexts(bytes),
     fresh: () => it.fresh,
     ended: () => it.ended,
     organization: () => ORG,

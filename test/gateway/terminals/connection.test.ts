@@ -1,5 +1,7 @@
 /** The client's connection to a terminal: messages, limits, and the start of a worker. */
+
 import t from 'tap'
+import { uniqueTexts } from '../../../gateway/http/hex.ts'
 import type { World } from '../../../gateway/ports.ts'
 import { TerminalConnection } from '../../../gateway/terminals/connection.ts'
 import { type Refusal, refuse } from '../../../protocol/errors.ts'
@@ -38,6 +40,7 @@ function stage(script: Partial<Script> = {}) {
     now: clock.now,
     later: clock.later,
     random: (bytes: number) => new Uint8Array(bytes),
+    newCommandId: uniqueTexts((bytes) => new Uint8Array(bytes)),
     log: silentLog,
     commandRow: async ({ name, input }: { name: string; input: { state?: string } }) => {
       commands.push(input.state === undefined ? name : `${name} ${input.state}`)

@@ -2,7 +2,9 @@
  * A test setup for the worker socket: a manual clock, scripted actors, and workers that record
  * their frames.
  */
+
 import { createHash } from 'node:crypto'
+import { uniqueTexts } from '../../../gateway/http/hex.ts'
 import type { Outcome, World } from '../../../gateway/ports.ts'
 import type { Connection } from '../../../gateway/workers/connection.ts'
 import type { Grant } from '../../../gateway/workers/edge.ts'
@@ -166,6 +168,7 @@ export function scene(settings: Partial<World['settings']> = {}): Scene {
     now: () => clock.now,
     later: clock.later,
     random: bytes,
+    newCommandId: uniqueTexts(bytes),
     hash: (text: string) => createHash('sha256').update(text).digest('hex'),
     seal: (text: string) => createHash('sha256').update(text).digest(),
     id: (prefix: Prefix, from?: string) =>

@@ -2,7 +2,9 @@
  * The errand that removes a principal from all channels: the commands that it sends, and their
  * effects.
  */
+
 import t from 'tap'
+import { uniqueTexts } from '../../../gateway/http/hex.ts'
 import type { CapabilityReader } from '../../../gateway/queries/agent-capabilities.ts'
 import { errands } from '../../../nodes/executor/errands/errands.ts'
 import type { Handler } from '../../../nodes/executor/handler.ts'
@@ -24,6 +26,7 @@ function handlerOf(
       node: 'n1',
       now: () => 0,
       random: (bytes: number) => new Uint8Array(bytes),
+      newCommandId: uniqueTexts((bytes) => new Uint8Array(bytes)),
       view: async (_: string, name: string, input: object) =>
         name === 'channels_of' ? { items: ['chan_1', 'chan_2'], ...input } : refuse('not_found'),
       command: async (command: Command) => {

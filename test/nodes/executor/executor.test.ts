@@ -1,5 +1,7 @@
 /** An executor with scripted queue replies and a manual clock. */
+
 import t from 'tap'
+import { uniqueTexts } from '../../../gateway/http/hex.ts'
 import type { MaybePromise } from '../../../gateway/maybe-promise.ts'
 import type { World } from '../../../gateway/ports.ts'
 import { outcomeOf } from '../../../nodes/executor/answer.ts'
@@ -56,6 +58,7 @@ function stage({
     settings: { shards: 4, timing: defaultTiming },
     id: () => 'wst_1',
     random: (bytes: number) => new Uint8Array(bytes),
+    newCommandId: uniqueTexts((bytes) => new Uint8Array(bytes)),
     later: (ms: number, run: () => void) => {
       const timer = { at: now + ms, run }
       timers.add(timer)

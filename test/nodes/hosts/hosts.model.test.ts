@@ -3,10 +3,12 @@
  * environment actor. Invariant: once all hosts run again, each environment exists only at its
  * recorded place, nothing else is left, and every operation has ended.
  */
+
 import fc from 'fast-check'
 import t from 'tap'
 import { defineActor } from '../../../actors/actor.ts'
 import { environmentActor } from '../../../actors/environments/environment.ts'
+import { uniqueTexts } from '../../../gateway/http/hex.ts'
 import type { World } from '../../../gateway/ports.ts'
 import { sleep } from '../../../gateway/timing.ts'
 import type { Clock } from '../../../nodes/host/ports.ts'
@@ -88,6 +90,7 @@ async function stage(delays: readonly number[]) {
       now: clock.now,
       later: clock.later,
       random: (bytes: number) => toy.random.bytes(bytes),
+      newCommandId: uniqueTexts((bytes) => toy.random.bytes(bytes)),
       hash: (text: string) => text.slice(-8),
       log: silentLog,
       command: async (command: Command) => {
