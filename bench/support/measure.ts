@@ -55,7 +55,7 @@ export interface Loaded extends Figures {
 export type Work = (name: string) => Promise<number | undefined>
 /**
  * Numbers of work items: `warm` before the measurement, `count` with `concurrency` in flight,
- * and `idle` one at a time.
+ * and `idle` one at a time, after `idle` others that are not measured.
  */
 export interface Amount {
   readonly warm: number
@@ -183,7 +183,30 @@ export const spread = (name: string, times: readonly number[]): Figures => ({
 })
 
 /**
- * Warms up, then processes work items first concurrently and then one at a time.
+ * Processes `count` work items one at a time, with pauses of 2 ms.
+ * @returns for each item, the times until it was executed, if known, and until its end was known.
+ */
+async function oneAtATime(
+  work: Work,
+  count: number,
+  name: string,
+): Promise<{ readonly executed: readonly number[]; readonly done: readonly number[] }> {
+  const executed: number[] = []
+  const done: number[] = []
+  for (let i = 0; i < count; i++) {
+    const from = performance.now()
+    const time = await work(`${name}-${i}`)
+    done.push(performance.now() - from)
+    if (time !== undefined) executed.push(time - from)
+    await pause(2)
+  }
+  return { executed, done }
+}
+
+/**
+ * Warms up, then processes work items first concurrently and then one at a time. Code that runs
+ * once per batch under load runs once per item when items come one at a time. A runtime compiles
+ * such code only then, so the first `idle` single items are a second warm-up.
  * @param processes processes whose CPU time is measured while many items are in flight.
  */
 export async function load(
@@ -198,15 +221,8 @@ export async function load(
     cpu: used,
   } = await costOf(processes, () => inFlight(concurrency, count, (i) => work(`busy-${i}`)))
   await pause(1000)
-  const executed: number[] = []
-  const done: number[] = []
-  for (let i = 0; i < idle; i++) {
-    const from = performance.now()
-    const time = await work(`idle-${i}`)
-    done.push(performance.now() - from)
-    if (time !== undefined) executed.push(time - from)
-    await pause(2)
-  }
+  await oneAtATime(work, idle, 'settle')
+  const { executed, done } = await oneAtATime(work, idle, 'idle')
   const cpu = (who: keyof ProcessIds): number => (used(who) * 1000) / count
   return {
     throughput: count / seconds,
