@@ -58,7 +58,8 @@ export async function bench(terms: Terms): Promise<string> {
       ['*target (fsync always)*', '≥ 3,000', '', '≤ 2.5 / ≤ 10', '≤ 4.5', 'load ≤ 0.2'],
     ]) +
     note(
-      `${whole(amount.count)} runs each after ${whole(amount.warm)} to warm up, then ${amount.idle} one at a time after as many that are not measured.`,
+      `${whole(amount.count)} runs each after ${whole(amount.warm)} to warm up, then ${amount.idle} one at a time ` +
+        'after as many that are not measured.',
       'Load: client and worker; a peer’s own client and worker speak to its store directly, ' +
         'Baton’s through HTTP, a worker socket and an event stream. ' +
         'Store: nats-server, Redis, PostgreSQL.',

@@ -50,7 +50,8 @@ export async function bench(terms: Terms): Promise<string> {
   return (
     table(head, [...lines, ['*target (fsync always)*', '≤ 25', '', '', '']]) +
     note(
-      `${whole(amount.count)} runs each after ${amount.warm} to warm up, then ${amount.idle} one at a time after as many that are not measured.`,
+      `${whole(amount.count)} runs each after ${amount.warm} to warm up, then ${amount.idle} one at a time ` +
+        'after as many that are not measured.',
     )
   )
 }

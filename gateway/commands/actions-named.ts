@@ -17,7 +17,7 @@ import {
 } from '../../protocol/actions/builtin.ts'
 import type { ConfiguredTool } from '../../protocol/agents/definition.ts'
 import { permissionsOver } from '../../protocol/agents/selectors.ts'
-import { type Refusal, refuse, refuseFields } from '../../protocol/errors.ts'
+import { type FieldError, type Refusal, refuse, refuseFields } from '../../protocol/errors.ts'
 import { publishedHandle } from '../../protocol/naming.ts'
 import { actionPlaces, type Naming } from '../../protocol/rules/workflow-check/actions.ts'
 import type { Caller } from '../auth/authenticate.ts'
@@ -36,17 +36,18 @@ export function refusedActions(
   path = '',
 ): Refusal | undefined {
   const places = actionPlaces(definition, path)
-  const impossible = impossibleSteps(edge, places, definition, path)
-  if (impossible) return impossible
   const brand = edge.world.settings.brand.toLowerCase()
-  const needed: Needed[] = []
+  const impossible = impossibleSteps(brand, places, definition, path)
+  if (impossible) return impossible
   for (const { field, name } of places) {
     if (name.includes('${{')) continue
-    needed.push({ field, permission: `actions.execute.${name}` })
     const endpoint = endpointPermission(brand, name)
-    if (endpoint !== undefined) needed.push({ field, permission: endpoint })
+    const refused =
+      refusedExecution(brand, permissions, field, `actions.execute.${name}`) ??
+      (endpoint === undefined ? undefined : refusedExecution(brand, permissions, field, endpoint))
+    if (refused) return refused
   }
-  return refusedExecution(edge, permissions, needed)
+  return undefined
 }
 
 /**
@@ -61,62 +62,44 @@ export const refusedTools = (
 ): Refusal | undefined => {
   const brand = edge.world.settings.brand.toLowerCase()
   const groups = builtinGroups(brand)
-  return refusedExecution(
-    edge,
-    permissions,
-    tools.flatMap(({ field, selector }) =>
-      [...permissionsOver(selector, groups), ...endpointPermissions(brand, selector)].map(
-        (permission) => ({ field, permission }),
-      ),
-    ),
-  )
+  for (const { field, selector } of tools)
+    for (const permission of [
+      ...permissionsOver(selector, groups),
+      ...endpointPermissions(brand, selector),
+    ]) {
+      const refused = refusedExecution(brand, permissions, field, permission)
+      if (refused) return refused
+    }
+  return undefined
 }
 
-/** A permission that a field of the request requires. */
-interface Needed {
-  readonly field: string
-  readonly permission: string
-}
-function refusedExecution(
-  { world }: Pick<Edge, 'world'>,
-  permissions: Caller['permissions'],
-  needed: readonly Needed[],
-): Refusal | undefined {
-  const lacking = needed.find(({ permission }) => !allows(permissions, permission))
-  return (
-    lacking &&
-    refuse('permission_denied', {
-      permission: brandedPermission(lacking.permission, world.settings.brand.toLowerCase()),
-      fields: [{ field: lacking.field, message: 'names an action that you may not execute' }],
-    })
-  )
-}
+/** Refuses a field that requires a permission, if the permission is not granted. */
+const refusedExecution = (
+  brand: string,
+  granted: Caller['permissions'],
+  field: string,
+  permission: string,
+): Refusal | undefined =>
+  allows(granted, permission)
+    ? undefined
+    : refuse('permission_denied', {
+        permission: brandedPermission(permission, brand),
+        fields: [{ field, message: 'names an action that you may not execute' }],
+      })
 
 /** Refuses steps that can never succeed. The refusal lists the locations of at most 50 of them. */
 function impossibleSteps(
-  { world }: Pick<Edge, 'world'>,
+  brand: string,
   places: ReturnType<typeof actionPlaces>,
   { cleanup = [] }: Naming,
   path: string,
 ): Refusal | undefined {
-  const brand = world.settings.brand.toLowerCase()
-  const faults = [
-    ...places
-      .filter(
-        ({ name }) => typeof builtinOf(brand, name) === 'string' && !isTableAction(brand, name),
-      )
-      .map(({ field, name }) => ({
-        field,
-        message: 'can be called only by agents, not by a step',
-        actual: name,
-      })),
-    ...(cleanup.length > 0 ? actionPlaces({ cleanup }, path) : [])
-      .filter(({ name }) => publishedHandle(name) !== undefined)
-      .map(({ field, name }) => ({
-        field,
-        message: 'a step of the cleanup cannot call a workflow',
-        actual: name,
-      })),
-  ]
+  const faults: FieldError[] = []
+  for (const { field, name } of places)
+    if (typeof builtinOf(brand, name) === 'string' && !isTableAction(brand, name))
+      faults.push({ field, message: 'can be called only by agents, not by a step', actual: name })
+  for (const { field, name } of cleanup.length > 0 ? actionPlaces({ cleanup }, path) : [])
+    if (publishedHandle(name) !== undefined)
+      faults.push({ field, message: 'a step of the cleanup cannot call a workflow', actual: name })
   return faults.length > 0 ? refuseFields(...faults.slice(0, 50)) : undefined
 }

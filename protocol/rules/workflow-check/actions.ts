@@ -17,7 +17,7 @@ interface NamedAction {
 }
 const named = (steps: readonly Step[], path: string): NamedAction[] =>
   placesIn(steps, path, ({ kind, config }, at): NamedAction[] =>
-    kind === 'action' ? [{ field: below(at, 'action_name'), name: config.action_name }] : [],
+    kind === 'action' ? [{ field: below(at(), 'action_name'), name: config.action_name }] : [],
   )
 /**
  * Returns the actions that steps, cleanup and the preparation of repositories refer to, with their
@@ -30,5 +30,5 @@ export const actionPlaces = (
 ): NamedAction[] => [
   ...(repositories.length > 0 ? [{ field: below(path, 'repositories'), name: CLONE }] : []),
   ...named(steps, below(path, 'steps')),
-  ...named(cleanup, below(path, 'cleanup')),
+  ...(cleanup.length > 0 ? named(cleanup, below(path, 'cleanup')) : []),
 ]

@@ -76,12 +76,12 @@ interface NamedAgent {
  */
 export const agentsNamed = (steps: readonly Step[], path: string): NamedAgent[] =>
   placesIn(steps, path, ({ kind, config }, at): NamedAgent[] => {
-    if (kind === 'agent') return [{ field: below(at, 'agent_id'), name: config.agent_id }]
+    if (kind === 'agent') return [{ field: below(at(), 'agent_id'), name: config.agent_id }]
     return kind === 'check'
       ? config.checks.flatMap(({ agent }, i) =>
           agent === undefined
             ? []
-            : [{ field: below(below(below(at, 'checks'), i), 'agent'), name: agent }],
+            : [{ field: below(below(below(at(), 'checks'), i), 'agent'), name: agent }],
         )
       : []
   })

@@ -33,51 +33,31 @@ function checkSteps(
   outer?: Scope,
   system: readonly string[] = [],
 ): FieldError[] {
+  const faults: FieldError[] = []
   const firsts = new Map<string, number>()
-  return steps.flatMap((step, index) => {
+  // Each start of a run checks its steps, and `flatMap` and spreads are slow for short lists.
+  for (let index = 0; index < steps.length; index++) {
+    const step = steps[index] as Step
     const at = below(path, index)
     const id = idOf(step, index)
     const first = firsts.get(id) ?? index
     if (first === index) firsts.set(id, index)
     const scope = scopeAt(steps, index, roots, outer, system)
+    const fault = (message: string) => faults.push({ field: below(at, 'id'), message, actual: id })
+    if (first < index) fault(`the id ${id} is already that of step ${first}`)
+    if (step.id?.startsWith(RESERVED)) fault(`ids that begin with ${RESERVED} are reserved`)
+    if (first === index && step.id !== undefined && outer?.knows(id))
+      fault(`the id ${id} is already that of a step before this list`)
     const { retry, timeout } = step
-    return [
-      ...(first < index
-        ? [
-            {
-              field: below(at, 'id'),
-              message: `the id ${id} is already that of step ${first}`,
-              actual: id,
-            },
-          ]
-        : []),
-      ...(step.id?.startsWith(RESERVED)
-        ? [
-            {
-              field: below(at, 'id'),
-              message: `ids that begin with ${RESERVED} are reserved`,
-              actual: id,
-            },
-          ]
-        : []),
-      ...(first === index && step.id !== undefined && outer?.knows(id)
-        ? [
-            {
-              field: below(at, 'id'),
-              message: `the id ${id} is already that of a step before this list`,
-              actual: id,
-            },
-          ]
-        : []),
-      ...(step.if === undefined
-        ? []
-        : checkExpression(step.if, scope.roots, below(at, 'if'), scope.rule)),
-      ...(retry ? checkDuration(retry.delay, below(below(at, 'retry'), 'delay')) : []),
-      ...(timeout ? checkDuration(timeout.duration, below(below(at, 'timeout'), 'duration')) : []),
-      ...checkConfig(step, below(at, 'config'), scope),
-      ...checkNested(step, below(at, 'config'), scope),
-    ]
-  })
+    if (step.if !== undefined)
+      faults.push(...checkExpression(step.if, scope.roots, below(at, 'if'), scope.rule))
+    if (retry) faults.push(...checkDuration(retry.delay, below(below(at, 'retry'), 'delay')))
+    if (timeout)
+      faults.push(...checkDuration(timeout.duration, below(below(at, 'timeout'), 'duration')))
+    const config = below(at, 'config')
+    faults.push(...checkConfig(step, config, scope), ...checkNested(step, config, scope))
+  }
+  return faults
 }
 
 function checkNested(step: Step, path: string, scope: Scope): FieldError[] {
@@ -143,24 +123,23 @@ export function checkSpec(
 ): FieldError[] {
   const size = checkSize(spec, path)
   if (size.length > 0) return size
-  const { steps, cleanup, limits, defaults, run_name } = spec
-  const after = scopeAt(steps, steps.length, ROOTS, undefined, loop?.prepares)
-  return [
-    ...checkSteps(steps, below(path, 'steps'), ROOTS, undefined, loop?.prepares),
-    ...(cleanup ? checkSteps(cleanup, below(path, 'cleanup'), ROOTS, after) : []),
-    ...checkDeclared(spec.input, below(path, input)),
-    ...checkDeclared(spec.config, below(path, 'config')),
-    ...checkTemplate(spec.output, ROOTS, below(path, 'output'), after.rule),
-    ...(limits ? checkLimits(limits, below(path, 'limits')) : []),
-    ...(!loop?.agent_id ? checkAgentless(steps, below(path, 'steps')) : []),
-    ...checkEnvironments(spec, path, loop),
-    ...(defaults?.agent_session
-      ? checkSessionPolicy(
-          defaults.agent_session,
-          below(below(path, 'defaults'), 'agent_session'),
-          after,
-        )
-      : []),
-    ...checkTemplate(run_name, NAME_ROOTS, below(path, 'run_name')),
-  ].slice(0, MAX_FAULTS)
+  const { steps, cleanup, output, limits, defaults, run_name } = spec
+  const session = defaults?.agent_session
+  const prepares = loop?.prepares
+  const after = () => scopeAt(steps, steps.length, ROOTS, undefined, prepares)
+  const faults = checkSteps(steps, below(path, 'steps'), ROOTS, undefined, prepares)
+  if (cleanup) faults.push(...checkSteps(cleanup, below(path, 'cleanup'), ROOTS, after()))
+  if (spec.input) faults.push(...checkDeclared(spec.input, below(path, input)))
+  if (spec.config) faults.push(...checkDeclared(spec.config, below(path, 'config')))
+  if (output) faults.push(...checkTemplate(output, ROOTS, below(path, 'output'), after().rule))
+  if (limits) faults.push(...checkLimits(limits, below(path, 'limits')))
+  if (!loop?.agent_id) faults.push(...checkAgentless(steps, below(path, 'steps')))
+  faults.push(...checkEnvironments(spec, path, loop))
+  if (session) {
+    const at = below(below(path, 'defaults'), 'agent_session')
+    faults.push(...checkSessionPolicy(session, at, after()))
+  }
+  if (run_name !== undefined)
+    faults.push(...checkTemplate(run_name, NAME_ROOTS, below(path, 'run_name')))
+  return faults.slice(0, MAX_FAULTS)
 }

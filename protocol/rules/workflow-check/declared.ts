@@ -67,8 +67,8 @@ export function applyDefaults(
 }
 
 /** Returns an error for each default that does not have the declared type. */
-export const checkDeclared = (declared: Declarations | undefined, path: string): FieldError[] =>
-  Object.entries(declared ?? {}).flatMap(([name, rule]) =>
+export const checkDeclared = (declared: Declarations, path: string): FieldError[] =>
+  Object.entries(declared).flatMap(([name, rule]) =>
     (rule.default ?? null) === null
       ? []
       : mismatch(rule.type, rule.default, below(below(path, name), 'default')),

@@ -24,7 +24,7 @@ export interface LoopFacts {
 const unnamed = (steps: readonly Step[], path: string): string[] =>
   placesIn(steps, path, ({ kind, config }, at) =>
     kind === 'action' && config.environment_id === undefined && needsEnvironment(config)
-      ? [below(at, 'environment_id')]
+      ? [below(at(), 'environment_id')]
       : [],
   )
 

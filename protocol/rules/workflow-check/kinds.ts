@@ -187,9 +187,9 @@ const items: Check<'for_each'> = ({ items: list }, path, { roots, rule }) =>
     : checkTemplate(list, roots, below(path, 'items'), rule)
 
 const arms: { readonly [K in Step['kind']]: Check<K> } = {
-  action: (config, path, scope) => [
+  action: (config, path, { roots, rule }) => [
     ...checkLocation(config, path),
-    ...templates({ parameters: config.parameters }, path, scope),
+    ...checkTemplate(config.parameters, roots, below(path, 'parameters'), rule),
   ],
   sleep: sleeps,
   wait_for_event: waits,
