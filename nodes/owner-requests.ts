@@ -6,7 +6,8 @@
  * Invariants:
  * R1. A request settles once: with the first answer to any of its attempts, or at its deadline.
  * R2. All requests have the same time limit, so their deadlines pass in the order in which they
- *     began, and one timer serves all of them.
+ *     began. The same applies to the times of their next attempts. One timer serves all deadlines,
+ *     and another one all attempts.
  */
 import type { Address } from '../protocol/entry.ts'
 import { refuse } from '../protocol/errors.ts'
@@ -44,13 +45,16 @@ interface Place {
 export class OwnerRequests {
   readonly parts: Parts
   readonly probe: OwnerProbe
-  readonly deadlines: Deadlines
+  readonly deadlines: DueInOrder<OwnerRequest>
+  /** The requests with an unanswered attempt, which are sent again after `RETRY_AFTER_MS`. */
+  readonly attempts: DueInOrder<OwnerRequest>
   readonly #places: (Place | undefined)[] = []
 
   constructor(parts: Parts) {
     this.parts = parts
     this.probe = new OwnerProbe(parts.clock, parts.random)
-    this.deadlines = new Deadlines(parts.clock)
+    this.deadlines = new DueInOrder(parts.clock, parts.deadline, (request) => request.expire())
+    this.attempts = new DueInOrder(parts.clock, RETRY_AFTER_MS, (request) => request.send())
   }
   /** Sends a request to the owner of an actor's shard. */
   send(to: Address, message: ShardRequest): Promise<ShardAnswer> {
@@ -81,17 +85,20 @@ function repeated(message: ShardRequest): ShardRequest {
 }
 
 class OwnerRequest {
-  readonly until: number
-  /** Key of the request in `Deadlines`. Set by its `add`. */
-  number = 0
   readonly #requests: OwnerRequests
+  /** Time of the deadline, in milliseconds of `Clock.elapsed`. */
+  readonly #until: number
   readonly #place: Place
   readonly #message: ShardRequest
   readonly #answer: (answer: ShardAnswer) => void
+  /** Key of the request in `OwnerRequests.deadlines`. */
+  #deadline = 0
   #attempts = 0
+  /** Key of the latest attempt in `OwnerRequests.attempts`. */
+  #attempt = 0
   #over = false
-  /** Cancels the next attempt. */
-  #cancel: (() => void) | undefined
+  /** Ends the wait for the probe of the owner. */
+  #stopWaiting: (() => void) | undefined
 
   constructor(
     requests: OwnerRequests,
@@ -100,26 +107,26 @@ class OwnerRequest {
     answer: (answer: ShardAnswer) => void,
   ) {
     const { clock, deadline } = requests.parts
-    this.until = clock.elapsed() + deadline
+    this.#until = clock.elapsed() + deadline
     this.#requests = requests
     this.#place = place
     this.#message = message
     this.#answer = answer
   }
   begin(): void {
-    this.#requests.deadlines.add(this)
+    this.#deadline = this.#requests.deadlines.add(this)
     if (this.#requests.probe.isProbing(this.#place.subject)) this.#wait()
-    else this.#send()
+    else this.send()
   }
   /** Ends the request because its deadline has passed. */
   expire(): void {
     this.#end(refuse('service_unavailable', { retry_after: 1 }))
   }
-  #send(): void {
+  /** Sends the request, and sends it again later if it is not answered. */
+  send(): void {
     const { bus, clock, local } = this.#requests.parts
     const { partition, shard, subject } = this.#place
-    this.#cancel?.()
-    this.#cancel = undefined
+    this.#cancelNext()
     const attempt = ++this.#attempts
     const message = attempt === 1 ? this.#message : repeated(this.#message)
     const here = local?.find(partition, shard)
@@ -127,12 +134,12 @@ class OwnerRequest {
       here.receive(message, (answer) => this.#received(answer, attempt))
       return
     }
-    const left = this.until - clock.elapsed()
+    const left = this.#until - clock.elapsed()
     if (left < 1) {
       this.expire()
       return
     }
-    this.#cancel = clock.later(Math.min(left, RETRY_AFTER_MS), () => this.#send())
+    this.#attempt = this.#requests.attempts.add(this)
     void bus
       .request(subject, message, left)
       .then((answer) =>
@@ -153,50 +160,68 @@ class OwnerRequest {
     else if (attempt === this.#attempts) this.#wait()
   }
   #wait(): void {
-    this.#cancel?.()
-    this.#cancel = this.#requests.probe.wait(this.#place.subject, () => this.#send())
+    this.#cancelNext()
+    this.#stopWaiting = this.#requests.probe.wait(this.#place.subject, () => this.send())
+  }
+  /** Cancels the next attempt. */
+  #cancelNext(): void {
+    this.#requests.attempts.delete(this.#attempt)
+    this.#stopWaiting?.()
+    this.#stopWaiting = undefined
   }
   #end(answer: ShardAnswer): void {
     this.#over = true
-    this.#cancel?.()
-    this.#requests.deadlines.delete(this)
+    this.#cancelNext()
+    this.#requests.deadlines.delete(this.#deadline)
     this.#answer(answer)
   }
 }
 const notAnswered: ShardAnswer = { not_owner: true }
 
-/** The deadlines of the open requests, in order. */
-class Deadlines {
+/**
+ * Items that become due after the same delay, and therefore in the order in which they were added.
+ * One timer serves all of them.
+ */
+class DueInOrder<T> {
   readonly #clock: Clock
-  readonly #open = new TransientMap<number, OwnerRequest>()
+  readonly #delay: number
+  readonly #run: (item: T) => void
+  readonly #waiting = new TransientMap<number, { readonly item: T; readonly at: number }>()
   #last = 0
   #cancel: (() => void) | undefined
 
-  constructor(clock: Clock) {
+  /**
+   * @param delay milliseconds after which an item is due.
+   * @param run called with an item that is due. The item must then be deleted.
+   */
+  constructor(clock: Clock, delay: number, run: (item: T) => void) {
     this.#clock = clock
+    this.#delay = delay
+    this.#run = run
   }
-  add(request: OwnerRequest): void {
-    request.number = ++this.#last
-    this.#open.set(request.number, request)
-    this.#cancel ??= this.#arm(request)
+  /** Adds an item, and returns its key for `delete`. Keys are greater than 0. */
+  add(item: T): number {
+    const at = this.#clock.elapsed() + this.#delay
+    this.#waiting.set(++this.#last, { item, at })
+    this.#cancel ??= this.#arm(at)
+    return this.#last
   }
-  delete(request: OwnerRequest): void {
-    this.#open.delete(request.number)
-    if (this.#open.size > 0) return
+  delete(key: number): void {
+    if (!this.#waiting.delete(key) || this.#waiting.size > 0) return
     this.#cancel?.()
     this.#cancel = undefined
   }
-  #arm(first: OwnerRequest): () => void {
-    return this.#clock.later(Math.max(0, first.until - this.#clock.elapsed()), () => {
+  #arm(first: number): () => void {
+    return this.#clock.later(Math.max(0, first - this.#clock.elapsed()), () => {
       this.#cancel = undefined
       // A timer may be early by a fraction of a millisecond.
       const now = this.#clock.elapsed() + 1
-      for (const request of this.#open.values()) {
-        if (request.until > now) {
-          this.#cancel ??= this.#arm(request)
+      for (const { item, at } of this.#waiting.values()) {
+        if (at > now) {
+          this.#cancel ??= this.#arm(at)
           return
         }
-        request.expire()
+        this.#run(item)
       }
     })
   }

@@ -22,29 +22,6 @@ import { handleCapacityGain, settle, unreserve } from './offers.ts'
 
 type Message = Exclude<GatewayMessage, { type: 'forget' }>
 
-/** The fields of a job that are sent to a worker. Strict clients reject other fields. */
-const members = [
-  'id',
-  'kind',
-  'origin',
-  'executor_kind',
-  'queue',
-  'action_name',
-  'environment_id',
-  'provider',
-  'model',
-  'run_id',
-  'step_id',
-  'agent_turn_id',
-  'session_id',
-  'tool_call_id',
-  'spec',
-  'lease_token',
-  'claim_attempt',
-  'lease_duration_seconds',
-  'heartbeat_cadence_seconds',
-] as const satisfies readonly (keyof ClaimedJob)[]
-
 /**
  * Handles a message for a session. `ok` is false when the session is not connected here, or cannot
  * accept the assigned job.
@@ -178,11 +155,32 @@ const spoken = ({ kind, session_id, model }: ClaimedJob) =>
     ? { session_id, ...(model !== undefined && { model }) }
     : {}
 
-function shown(job: ClaimedJob): object {
-  const given: Record<string, unknown> = {}
-  for (const member of members) if (job[member] !== undefined) given[member] = job[member]
-  return given
-}
+/**
+ * Returns the fields of a job that are sent to a worker. Strict clients reject other fields. An
+ * object with a fixed shape is encoded faster than one that gets its fields one by one.
+ */
+const shown = (job: ClaimedJob) =>
+  ({
+    id: job.id,
+    kind: job.kind,
+    origin: job.origin,
+    executor_kind: job.executor_kind,
+    queue: job.queue,
+    action_name: job.action_name,
+    environment_id: job.environment_id,
+    provider: job.provider,
+    model: job.model,
+    run_id: job.run_id,
+    step_id: job.step_id,
+    agent_turn_id: job.agent_turn_id,
+    session_id: job.session_id,
+    tool_call_id: job.tool_call_id,
+    spec: job.spec,
+    lease_token: job.lease_token,
+    claim_attempt: job.claim_attempt,
+    lease_duration_seconds: job.lease_duration_seconds,
+    heartbeat_cadence_seconds: job.heartbeat_cadence_seconds,
+  }) satisfies { readonly [K in keyof ClaimedJob]?: ClaimedJob[K] | undefined }
 
 /**
  * Cancels a job. An undelivered job is reported as cancelled. Otherwise the worker receives

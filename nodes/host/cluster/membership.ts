@@ -244,13 +244,11 @@ export class Membership {
   }
   /** Whether it is certain that no other node is alive. */
   alone(): boolean {
+    // This is called for each message, so it creates no list.
+    for (const seen of this.#observed.values()) if (this.#isOther(seen)) return false
     const now = this.#clock.elapsed()
-    return (
-      this.#lately(ALONE_MS) &&
-      now - this.#looked < ALONE_MS &&
-      now - this.#unsure >= LEASE_DURATION_MS &&
-      this.#others().length === 0
-    )
+    const recent = this.#lately(ALONE_MS) && now - this.#looked < ALONE_MS
+    return recent && now - this.#unsure >= LEASE_DURATION_MS
   }
   /**
    * Records that a node has joined, or may have joined while this node could not receive messages.
@@ -268,10 +266,10 @@ export class Membership {
   }
   /** Returns the other nodes whose lease has not expired, including those without a subscriber. */
   #others(): Observed[] {
-    const others: Observed[] = []
-    for (const seen of this.#observed.values())
-      if (seen.member.id !== this.#self.id && this.#leased(seen)) others.push(seen)
-    return others
+    return [...this.#observed.values()].filter((seen) => this.#isOther(seen))
+  }
+  #isOther(seen: Observed): boolean {
+    return seen.member.id !== this.#self.id && this.#leased(seen)
   }
   #leased({ member, changed }: Observed): boolean {
     return member.roles.length > 0 && this.#looked - changed < LEASE_DURATION_MS
