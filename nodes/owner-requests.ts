@@ -203,7 +203,7 @@ class DueInOrder<T> {
   add(item: T): number {
     const at = this.#clock.elapsed() + this.#delay
     this.#waiting.set(++this.#last, { item, at })
-    this.#cancel ??= this.#arm(at)
+    if (!this.#cancel) this.#arm(at)
     return this.#last
   }
   delete(key: number): void {
@@ -211,16 +211,16 @@ class DueInOrder<T> {
     this.#cancel?.()
     this.#cancel = undefined
   }
-  #arm(first: number): () => void {
-    return this.#clock.later(Math.max(0, first - this.#clock.elapsed()), () => {
+  /** Sets the timer to a time, instead of any other time. */
+  #arm(first: number): void {
+    this.#cancel?.()
+    this.#cancel = this.#clock.later(Math.max(0, first - this.#clock.elapsed()), () => {
       this.#cancel = undefined
       // A timer may be early by a fraction of a millisecond.
       const now = this.#clock.elapsed() + 1
       for (const { item, at } of this.#waiting.values()) {
-        if (at > now) {
-          this.#cancel ??= this.#arm(at)
-          return
-        }
+        // `run` may have added an item and set the timer to a later time.
+        if (at > now) return this.#arm(at)
         this.#run(item)
       }
     })

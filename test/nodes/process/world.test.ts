@@ -75,6 +75,28 @@ t.test('the first answer to any attempt counts; a refusal is retried soon', asyn
   t.match(await never, { refused: 'service_unavailable' })
 })
 
+t.test('each unanswered request is sent again two seconds after its last attempt', async (t) => {
+  const clock = new ManualClock()
+  const sent: [id: string, at: number][] = []
+  const bus = {
+    request: (_: string, message: { input: { webhook_id: string } }) => {
+      sent.push([message.input.webhook_id, clock.elapsed()])
+      return new Promise(() => {})
+    },
+  }
+  const world = worldOver(bus, clock)
+  for (const id of ['a', 'b', 'c']) {
+    void world.ask(to, 'webhook', { webhook_id: id })
+    await clock.advance(500)
+  }
+  await clock.advance(4000)
+  t.strictSame(sent, [
+    ...[0, 500, 1000].map((at, i) => ['abc'[i], at]),
+    ...[2000, 2500, 3000].map((at, i) => ['abc'[i], at]),
+    ...[4000, 4500, 5000].map((at, i) => ['abc'[i], at]),
+  ])
+})
+
 t.test(
   'while a shard is unserved, only one of many waiting requests is retried at a time',
   async (t) => {
