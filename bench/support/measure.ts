@@ -221,7 +221,7 @@ export async function load(
     cpu: used,
   } = await costOf(processes, () => inFlight(concurrency, count, (i) => work(`busy-${i}`)))
   await pause(1000)
-  await oneAtATime(work, idle, 'settle')
+  await oneAtATime(work, idle, 'warm-idle')
   const { executed, done } = await oneAtATime(work, idle, 'idle')
   const cpu = (who: keyof ProcessIds): number => (used(who) * 1000) / count
   return {

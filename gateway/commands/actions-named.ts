@@ -42,9 +42,9 @@ export function refusedActions(
   for (const { field, name } of places) {
     if (name.includes('${{')) continue
     const endpoint = endpointPermission(brand, name)
-    const refused =
-      refusedExecution(brand, permissions, field, `actions.execute.${name}`) ??
-      (endpoint === undefined ? undefined : refusedExecution(brand, permissions, field, endpoint))
+    const execution = `actions.execute.${name}`
+    const wanted = endpoint === undefined ? [execution] : [execution, endpoint]
+    const refused = refusedExecution(brand, permissions, field, wanted)
     if (refused) return refused
   }
   return undefined
@@ -62,30 +62,29 @@ export const refusedTools = (
 ): Refusal | undefined => {
   const brand = edge.world.settings.brand.toLowerCase()
   const groups = builtinGroups(brand)
-  for (const { field, selector } of tools)
-    for (const permission of [
-      ...permissionsOver(selector, groups),
-      ...endpointPermissions(brand, selector),
-    ]) {
-      const refused = refusedExecution(brand, permissions, field, permission)
-      if (refused) return refused
-    }
+  for (const { field, selector } of tools) {
+    const wanted = [...permissionsOver(selector, groups), ...endpointPermissions(brand, selector)]
+    const refused = refusedExecution(brand, permissions, field, wanted)
+    if (refused) return refused
+  }
   return undefined
 }
 
-/** Refuses a field that requires a permission, if the permission is not granted. */
-const refusedExecution = (
+/** Refuses a field that requires permissions, if one of them is not granted. */
+function refusedExecution(
   brand: string,
   granted: Caller['permissions'],
   field: string,
-  permission: string,
-): Refusal | undefined =>
-  allows(granted, permission)
+  wanted: readonly string[],
+): Refusal | undefined {
+  const lacking = wanted.find((permission) => !allows(granted, permission))
+  return lacking === undefined
     ? undefined
     : refuse('permission_denied', {
-        permission: brandedPermission(permission, brand),
+        permission: brandedPermission(lacking, brand),
         fields: [{ field, message: 'names an action that you may not execute' }],
       })
+}
 
 /** Refuses steps that can never succeed. The refusal lists the locations of at most 50 of them. */
 function impossibleSteps(

@@ -13,7 +13,6 @@ import type { CommandInput, CommandName, CommandReply } from '../../protocol/que
 import type { AddressOf } from '../../protocol/queries/owners.ts'
 import { shardOf } from '../../protocol/subjects.ts'
 import type { Filters } from '../../protocol/workers/socket.ts'
-import { hexOf } from '../http/hex.ts'
 import { type LogWriters, openLogWriters } from '../logs/writers.ts'
 import type { MaybePromise } from '../maybe-promise.ts'
 import type { Outcome, World } from '../ports.ts'
@@ -144,12 +143,6 @@ export const openEdge = (world: World, serves: Serves): Edge => ({
   pending: new Set(),
   stopping: false,
 })
-
-/**
- * Returns a random secret as lower-case hex digits.
- * @param bytes number of random bytes.
- */
-export const secret = (world: World, bytes: number): string => hexOf(world.random(bytes))
 
 /**
  * Sends a command to an actor on behalf of a worker's principal. `stop` waits for the outcome.

@@ -10,8 +10,9 @@ import { prefixes } from '../../protocol/ids.ts'
 import { LOG_FRAME } from '../../protocol/jobs/logs.ts'
 import type { WorkerCommands } from '../../protocol/workers/commands.ts'
 import { closeCodes, type Register } from '../../protocol/workers/socket.ts'
+import { hexOf } from '../http/hex.ts'
 import type { Connection } from './connection.ts'
-import { command, type Edge, secret } from './edge.ts'
+import { command, type Edge } from './edge.ts'
 import {
   confirmEnvironment,
   enterEnvironment,
@@ -37,7 +38,7 @@ export async function register(edge: Edge, connection: Connection, frame: Regist
   const { world } = edge
   const { project, handle, principal } = connection.grant
   const instance = frame.worker_instance_id
-  const fresh = `${prefixes.session}_${secret(world, 24)}`
+  const fresh = `${prefixes.session}_${hexOf(world.random(24))}`
   const given = frame.worker_session_token || undefined
   const worker = world.id('worker', `${project}/${instance}`)
   const place = { id: placeOf(connection.grant, frame), instance }

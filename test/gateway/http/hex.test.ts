@@ -11,16 +11,15 @@ t.test('texts of several generators are unique', async (t) => {
   const generators = Array.from({ length: 20 }, () => uniqueTexts(randomBytes))
   const texts = Array.from({ length: 2000 }, (_, i) => generators[i % generators.length]?.())
   t.equal(new Set(texts).size, texts.length)
-  for (const text of texts) t.match(text, /^[0-9a-f]{20}[0-9a-z]+$/)
+  for (const text of texts) t.match(text, /^[0-9a-f]{24}$/)
 })
 
 t.test('texts of one generator have the same beginning and a counter', async (t) => {
   let drawn = 0
   const next = uniqueTexts((bytes) => new Uint8Array(bytes).fill(++drawn))
-  t.equal(drawn, 0, 'no randomness is used before the first text')
   t.strictSame(
     [next(), next(), next()],
-    ['0', '1', '2'].map((n) => '01'.repeat(10) + n),
+    [0, 1, 2].map((n) => `${'01'.repeat(8)}1000000${n}`),
   )
   t.equal(drawn, 1)
 })

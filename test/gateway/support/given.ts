@@ -2,7 +2,6 @@
  * The setup for tests of the gateway's modules: real actors behind `ask` and `command`, a manual
  * clock, and records of calls.
  */
-
 import { createHash, createHmac } from 'node:crypto'
 import { organizationActor } from '../../../actors/projects/organization/organization.ts'
 import { projectActor } from '../../../actors/projects/project.ts'

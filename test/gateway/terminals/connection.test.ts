@@ -1,5 +1,4 @@
 /** The client's connection to a terminal: messages, limits, and the start of a worker. */
-
 import t from 'tap'
 import { uniqueTexts } from '../../../gateway/http/hex.ts'
 import type { World } from '../../../gateway/ports.ts'

@@ -2,7 +2,6 @@
  * A test setup for the worker socket: a manual clock, scripted actors, and workers that record
  * their frames.
  */
-
 import { createHash } from 'node:crypto'
 import { uniqueTexts } from '../../../gateway/http/hex.ts'
 import type { Outcome, World } from '../../../gateway/ports.ts'

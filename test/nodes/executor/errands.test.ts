@@ -2,7 +2,6 @@
  * The errand that removes a principal from all channels: the commands that it sends, and their
  * effects.
  */
-
 import t from 'tap'
 import { uniqueTexts } from '../../../gateway/http/hex.ts'
 import type { CapabilityReader } from '../../../gateway/queries/agent-capabilities.ts'

@@ -1,5 +1,4 @@
 /** An executor with scripted queue replies and a manual clock. */
-
 import t from 'tap'
 import { uniqueTexts } from '../../../gateway/http/hex.ts'
 import type { MaybePromise } from '../../../gateway/maybe-promise.ts'

@@ -39,7 +39,7 @@ t.test('only the hash of the credential of a worker leaves the host', async (t) 
     generation: 7,
     command: ['node', 'w.js'],
     variables: {
-      ACME_API_KEY: `bat_${E1}_1`,
+      ACME_API_KEY: `bat_${E1}_3`,
       ACME_PROJECT: 'default',
       ACME_LOG_LEVEL: 'info',
       ACME_QUEUES: 'a,b',
@@ -56,7 +56,7 @@ t.test('only the hash of the credential of a worker leaves the host', async (t) 
     log_variable: 'ACME_WORKER_LOG_DIR',
     allowed_hosts: ['github.com:443', 'gitlab.com:443'],
   })
-  t.equal(it.inputs('environment.claim')[1]?.['token_hash'], `hash(bat_${E1}_1)`)
+  t.equal(it.inputs('environment.claim')[1]?.['token_hash'], `hash(bat_${E1}_3)`)
   t.notMatch(
     JSON.stringify(it.sent.map(({ input }) => ({ ...input, token_hash: '' }))),
     'bat_',

@@ -3,7 +3,6 @@
  * environment actor. Invariant: once all hosts run again, each environment exists only at its
  * recorded place, nothing else is left, and every operation has ended.
  */
-
 import fc from 'fast-check'
 import t from 'tap'
 import { defineActor } from '../../../actors/actor.ts'

@@ -159,6 +159,7 @@ t.test('a query is sent once the owners know what is followed', async (t) => {
       },
     },
     clock: { elapsed: () => 0, now: () => 0 },
+    random: { bytes: (length: number) => new Uint8Array(length) },
     interest: {
       follow: (subject: string) => () => left.push(subject),
       settled: () => known,
@@ -193,6 +194,7 @@ t.test('a view that was slow gets more time', async (t) => {
   const world = createWorld({
     ...parts,
     clock: { ...clock, elapsed: () => 0, later: (_: number, run: () => void) => run() },
+    random: { bytes: (length: number) => new Uint8Array(length) },
   } as unknown as WorldParts)
   t.equal(await world.viewRow(to.project, 'run.list', {}), 1)
   t.strictSame(timeouts, [2000, 4000, 4000, 8000], 'but not after an attempt without a view')

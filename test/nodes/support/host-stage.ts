@@ -35,13 +35,12 @@ export function stage(place = new MemoryPlace()) {
   }
   const start = (node = 'n1', limits = { environments: 10, operations: 2 }) => {
     let random = 0
-    let commands = 0
     const world = {
       node,
       now: clock.now,
       later: clock.later,
       random: (bytes: number) => new Uint8Array(bytes).fill(++random),
-      newCommandId: () => `command-${++commands}`,
+      newCommandId: () => `command-${++random}`,
       hash: (text: string) => `hash(${text})`,
       log: { ...silentLog, warn: ({ event }: { event: string }) => void warned.push(event) },
       command: async ({ id, name, input, command_id }: Sent) => {
