@@ -39,7 +39,7 @@ function replace<T extends object, K extends keyof T>(target: T, name: K, value:
  */
 const early: Plant = {
   name: 'answers before the acknowledgement',
-  seed: 3,
+  seed: 14,
   install: () => {
     const decide = Shard.prototype.decide
     return replace(
@@ -73,7 +73,7 @@ const unfenced: Plant = {
 
 const hasty: Plant = {
   name: 'moves the checkpoint before effects are performed',
-  seed: 15,
+  seed: 55,
   install: () => replace(Effects.prototype, 'low', () => undefined),
 }
 
@@ -84,7 +84,7 @@ const negligent: Plant = {
 
 const nameless: Plant = {
   name: 'gives effects new ids',
-  seed: 3,
+  seed: 14,
   deps: (deps) => ({
     ...deps,
     bus: {
@@ -112,7 +112,7 @@ const nameless: Plant = {
 /** Any report for a leased job is accepted, regardless of its token. */
 const credulous: Plant = {
   name: 'accepts superseded leases',
-  seed: 299,
+  seed: 276,
   kinds: (kinds) =>
     deciding<QueueState, JobReport>(
       kinds,
@@ -168,7 +168,7 @@ const rash: Plant = {
 
 const mute: Plant = {
   name: 'does not deliver events to waiting runs',
-  seed: 4,
+  seed: 2,
   kinds: (kinds) => ({
     ...kinds,
     events: { ...kinds.events, react: { ...kinds.events.react, 'source.published': () => [] } },
@@ -214,7 +214,7 @@ const unkept = (decide: AnyActor['decide']): AnyActor['decide'] =>
 
 const generous: Plant = {
   name: 'grants slots beyond the limit',
-  seed: 74,
+  seed: 23,
   kinds: (kinds) =>
     deciding<unknown, object>(kinds, 'plan', 'place.ask', () => (_, wanting) => ({
       events: [{ ...wanting, type: 'place.given' }],
@@ -233,7 +233,7 @@ const careless: Plant = {
 
 const outdated: Plant = {
   name: 'treats the end of an older connection as that of the newer one',
-  seed: 29,
+  seed: 14,
   kinds: (kinds) =>
     deciding<WorkerState, object>(
       kinds,

@@ -26,7 +26,7 @@ export const sessionPlants: readonly Plant[] = [
   }),
   planted(
     'repeats a tool call after a nudge',
-    5,
+    101,
     'session.nudge',
     (arm) => (state, input, cause) => {
       const ready = (
