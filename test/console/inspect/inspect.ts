@@ -74,17 +74,33 @@ function checkAddress(element: Element, name: string, value: string, faults: str
     faults.push(`another origin: ${at}`)
 }
 
-/** Returns the nearest ancestor that isolates the direction of its content. */
-function isolating(node: Node): Element {
-  for (let at = node.parentElement; at; at = at.parentElement) {
-    const { display, unicodeBidi } = getComputedStyle(at)
-    if (unicodeBidi !== 'normal' && unicodeBidi !== 'embed') return at
-    if (!/^(inline|contents)$/.test(display)) return at
+/** Whether an element isolates the direction of its content. */
+function isIsolating(element: Element): boolean {
+  const { display, unicodeBidi } = getComputedStyle(element)
+  return (
+    (unicodeBidi !== 'normal' && unicodeBidi !== 'embed') || !/^(inline|contents)$/.test(display)
+  )
+}
+/**
+ * Returns a function that returns the nearest ancestor that isolates the direction of its content.
+ * The function remembers its results, so it must not be used after a change of the document.
+ */
+function isolatingAncestors(): (node: Node) => Element {
+  const known = new Map<Element, Element>()
+  const isolating = (node: Node): Element => {
+    const { parentElement } = node
+    if (!parentElement) return document.documentElement
+    let found = known.get(parentElement)
+    if (!found) {
+      found = isIsolating(parentElement) ? parentElement : isolating(parentElement)
+      known.set(parentElement, found)
+    }
+    return found
   }
-  return document.documentElement
+  return isolating
 }
 /** Returns the text of an element without `node` and without isolated parts. */
-function besides(element: Element, node: Node): string {
+function besides(element: Element, node: Node, isolating: (node: Node) => Element): string {
   const parts: string[] = []
   const walk = (at: Node): void => {
     if (at === node) return
@@ -97,6 +113,7 @@ function besides(element: Element, node: Node): string {
 }
 
 function checkDirections(faults: string[]): void {
+  const isolating = isolatingAncestors()
   const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT)
   for (let node = walker.nextNode(); node; node = walker.nextNode()) {
     const { data, parentElement } = node as Text
@@ -106,7 +123,7 @@ function checkDirections(faults: string[]): void {
     if (parentElement.checkVisibility?.() === false) continue
     const around = wordsAround(data)
     const element = isolating(node)
-    const others = besides(element, node)
+    const others = besides(element, node, isolating)
     const isSame = /q\d+q|z\d+z/.test(others) || !LETTERS.test(others)
     if (LETTERS.test(around))
       faults.push(`words beside a text: ${nameOf(parentElement)}: ${cut(around)}`)
