@@ -17,7 +17,8 @@ t.test('a stack trace names sources, and what has no map is shown as it is', asy
       'const shown = (f: () => unknown) => {\n  try {\n    f()\n  } catch (error) {\n' +
       '    console.log((error as Error).stack)\n  }\n}\n' +
       'shown(() => call(fail))\nshown(() => new URL("x"))\n' +
-      'shown(() => {\n  throw Object.assign(new Error("own"), { name: "Named" })\n})\n',
+      'shown(() => {\n  throw Object.assign(new Error("own"), { name: "Named" })\n})\n' +
+      'shown(() => {\n  throw new Error("close trace")\n})\n',
   })
   const bundle = join(folder, 'out/bundle.mjs')
   buildSync({
@@ -39,4 +40,6 @@ t.test('a stack trace names sources, and what has no map is shown as it is', asy
   t.match(lines[2], 'plain.mjs:1:')
   t.ok(lines.includes('TypeError [ERR_INVALID_URL]: Invalid URL'))
   t.ok(lines.includes('Named: own'))
+  const closed = lines.indexOf('Error: close trace')
+  t.match(lines[closed + 1], 'bundle.mjs:', 'the NATS client never shows this error')
 })
