@@ -68,13 +68,10 @@ export async function dropFiles(
   await target.dispatchEvent('drop', { dataTransfer })
 }
 /**
- * Calls a JavaScript function, given as text, with the element of a locator or a handle, and
- * returns its result. `evaluate` returns nothing for a function that is given as text.
+ * Calls a JavaScript function, given as text, with the element of a locator, and returns its
+ * result. `Locator.evaluate` returns nothing for a function that is given as text.
  */
-export const onElement = (
-  control: { evaluate(run: () => unknown): Promise<unknown> },
-  text: string,
-): Promise<unknown> =>
+export const onElement = (control: Locator, text: string): Promise<unknown> =>
   control.evaluate(new Function('element', `return (${text})(element)`) as () => unknown)
 /**
  * Presses Tab until the control has the focus.

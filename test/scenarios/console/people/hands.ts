@@ -94,24 +94,14 @@ const MARKED = `(() => {
 })()`
 const KIND = `(element) =>
   element.getAttribute('role') || element.type || element.tagName.toLowerCase()`
-/** What `STATE` returns. */
-interface State {
-  /** Whether the control is still part of the page. */
-  readonly attached: boolean
-  readonly at: string
-  /** The name of the focused element. */
-  readonly name: string
-  readonly inEditor: boolean
-}
-/** The position of a control, and the focused element. */
+/** The position of a control, the name of the focused element, and whether that is an editor. */
 const STATE = `(element) => {
   const { ariaLabel, title, textContent, tagName } = document.activeElement
-  return {
-    attached: element.isConnected,
-    at: (${WHERE})(element),
-    name: ariaLabel || title || textContent.slice(0, 20) || tagName,
-    inEditor: document.activeElement.matches('.cm-content'),
-  }
+  return [
+    (${WHERE})(element),
+    ariaLabel || title || textContent.slice(0, 20) || tagName,
+    document.activeElement.matches('.cm-content'),
+  ]
 }`
 
 /** Returns the `Hands` that use the keyboard alone. */
@@ -120,21 +110,12 @@ export function keyboardOf(page: Page): Hands {
   const faults: string[] = []
   const { keyboard } = page
   const where = (control: Locator): Promise<string> => onElement(control, WHERE) as Promise<string>
-  /**
-   * Presses the keys that `key` returns until the control has the focus. The control is located
-   * again only if its element was replaced, and at the end. To locate it before every key takes
-   * most of the time, because the browser then computes the names of many elements.
-   */
+  /** Presses the keys that `key` returns until the control has the focus. */
   const step = async (control: Locator, key: (at: string) => string): Promise<void> => {
     const trail: unknown[] = []
-    let element = await control.elementHandle()
     for (let count = 0; count < MAX_KEYS; count++) {
-      const { attached, at, name, inEditor } = (await onElement(element, STATE)) as State
-      if (!attached || at === 'here') {
-        if (attached && (await where(control)) === 'here') return
-        element = await control.elementHandle()
-        continue
-      }
+      const [at, name, inEditor] = (await onElement(control, STATE)) as [string, string, boolean]
+      if (at === 'here') return
       trail.push(`${at} ${name}`)
       if (inEditor) await keyboard.press('Escape')
       await keyboard.press(key(at))
