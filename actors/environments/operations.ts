@@ -6,6 +6,7 @@
 import { timestamp } from '../../protocol/common.ts'
 import type { EnvironmentCommands, HostTask } from '../../protocol/environments/commands.ts'
 import type { EnvironmentEvent, KeptEnvironment } from '../../protocol/environments/events.ts'
+import { keepWarmMs } from '../../protocol/environments/keep-warm.ts'
 import { refuse } from '../../protocol/errors.ts'
 import type { Cause, Decision } from '../actor.ts'
 import { advance, applyPolicy, destroyed, endOperation, endWorker, request } from './advance.ts'
@@ -217,8 +218,9 @@ export function exited(
   if (state.operation?.kind === 'start') endOperation(on, 'failed')
   endWorker(on, !idle)
   if (error !== undefined && !idle) change(on, { error })
-  if (!idle && state.worker.launch.keep_warm === 'forever')
-    emit(on, { type: 'environment.worker_requested', launch: state.worker.launch })
+  const { launch } = state.worker
+  if (!idle && keepWarmMs(launch.keep_warm ?? '') === Number.POSITIVE_INFINITY)
+    emit(on, { type: 'environment.worker_requested', launch })
   advance(on)
   return finish(on, undefined)
 }

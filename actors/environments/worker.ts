@@ -3,6 +3,7 @@
 import { timestamp } from '../../protocol/common.ts'
 import type { EnvironmentCommands } from '../../protocol/environments/commands.ts'
 import type { EnvironmentEvent } from '../../protocol/environments/events.ts'
+import { KEEP_WARM_RULE, keepWarmMs } from '../../protocol/environments/keep-warm.ts'
 import type { StartWorker, WorkerStarted } from '../../protocol/environments/schema.ts'
 import { refuse, refuseFields } from '../../protocol/errors.ts'
 import type { Cause, Decision } from '../actor.ts'
@@ -36,6 +37,9 @@ export function startWorker(
       message: 'names an environment whose worker the service does not start',
       actual: state.record.id,
     })
+  const { keep_warm } = input
+  if (keep_warm !== undefined && keepWarmMs(keep_warm) === undefined)
+    return refuseFields({ field: 'keep_warm', message: KEEP_WARM_RULE, actual: keep_warm })
   const { session, launch } = state.worker
   const on = draft(state, cause, settings)
   const isLive = state.worker.state === 'connected'

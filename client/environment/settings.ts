@@ -4,6 +4,7 @@
  * determines the brand, so the program works with every brand.
  */
 import { dirname, join, resolve, sep } from 'node:path'
+import { KEEP_WARM_RULE } from '../../protocol/environments/keep-warm.ts'
 import { type KeepWarm, keepWarmOf } from './keep-warm.ts'
 
 /** The environment variables of a process. Unset variables are undefined or absent. */
@@ -62,10 +63,7 @@ export function settingsOf(variables: Variables): Settings {
   const queues = listOf(read('WORKER_QUEUES') ?? read('QUEUES'))
   const actions = listOf(read('WORKER_ACTION_NAMES'))
   const keepWarm = keepWarmOf(read('WORKER_KEEP_WARM'))
-  if (!keepWarm)
-    throw new SettingsFault(
-      `${name('WORKER_KEEP_WARM')} must be on-demand, a duration such as 5m, or forever.`,
-    )
+  if (!keepWarm) throw new SettingsFault(`${name('WORKER_KEEP_WARM')} ${KEEP_WARM_RULE}.`)
   const fence = fenceFile(read('WORKER_STATE_DIR'), logs, workspace)
   return {
     brand,

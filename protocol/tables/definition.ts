@@ -43,6 +43,9 @@ export function schemaFaults(schema: TableSchema): FieldError[] {
         message: 'is the name of another column',
         actual: column.name,
       })
+    // A request that contains a member of this name is refused, so no row could have a value.
+    if (column.name === '__proto__')
+      faults.push({ field: `${field}.name`, message: 'is not allowed as a name' })
     names.add(column.name)
     if (column.default === undefined || column.default === null) continue
     if (column.name === identity_column)

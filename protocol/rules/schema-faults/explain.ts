@@ -30,6 +30,7 @@ interface Schema {
   readonly minItems?: number
   readonly maxItems?: number
   readonly uniqueItems?: boolean
+  readonly minProperties?: number
   readonly maxProperties?: number
 }
 
@@ -191,6 +192,12 @@ function object(
         ...(known[name]?.type !== undefined && { expected: known[name].type }),
       })
   }
+  if (schema.minProperties !== undefined && Object.keys(value).length < schema.minProperties)
+    say(
+      `must have at least ${plural(schema.minProperties, 'member')}`,
+      { minProperties: schema.minProperties },
+      Object.keys(value).length,
+    )
   if (schema.maxProperties !== undefined && Object.keys(value).length > schema.maxProperties)
     say(
       `must have at most ${plural(schema.maxProperties, 'member')}`,

@@ -339,6 +339,10 @@ t.test('start_worker starts one worker, or answers the live one', async (t) => {
   t.same(requests(crashed.when('wake', {}, secondsLater(1))), ['start 3'], 'it is kept awake')
   const destroyed = created().when('environment.delete').when('environment.start_worker')
   t.equal(destroyed.refused?.refused, 'environment_not_ready')
+  const wrong = ready().when('environment.start_worker', { keep_warm: 'soon' })
+  t.match(wrong.refused, { details: { fields: [{ field: 'keep_warm', actual: 'soon' }] } })
+  for (const keep_warm of ['', '5m', 'Always'])
+    t.match(ready().when('environment.start_worker', { keep_warm }).reply, { started: true })
 })
 
 t.test('an attached environment follows its worker', async (t) => {

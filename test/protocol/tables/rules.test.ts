@@ -39,6 +39,7 @@ t.test('schemas', async (t) => {
     [{ columns: [{ ...key, type: 'any' }] }, ['schema.identity_column']],
     [{ columns: [{ ...key, default: 'x' }] }, ['schema.columns[0].default']],
     [{ columns: [key, key] }, ['schema.columns[1].name']],
+    [{ columns: [key, { name: '__proto__', type: 'any' }] }, ['schema.columns[1].name']],
     [{ secondary_key_column: 'x' }, ['schema.secondary_key_column']],
     [
       { columns: [key, { name: 'n', type: 'number', default: '1' }] },

@@ -119,6 +119,9 @@ t.test(
       'name',
       'spec',
     ])
+    t.match(await s.refused('secret.put', { secret_name: 'x', entries: {} }, 400, 'bad_request'), {
+      details: { fields: [{ field: 'entries', message: 'must have at least 1 member' }] },
+    })
     const extra = await s.raw('DELETE', '/v1/projects/default/workflows/x', {
       body: '{"force": true}',
       headers: json,

@@ -41,7 +41,7 @@ export type Mapping = readonly string[]
 /** Marks a column that the import adds to the table. */
 export const NEW_COLUMN = '+'
 
-const COLUMN_NAME = /^[A-Za-z_][A-Za-z0-9_]{0,63}$/
+const COLUMN_NAME = /^(?!__proto__$)[A-Za-z_][A-Za-z0-9_]{0,63}$/
 const plain = (name: string): string => name.toLowerCase().replaceAll(/[^a-z0-9]/g, '')
 
 /** Returns the columns that the file could add to the table, by position in the file. */
