@@ -10,7 +10,7 @@ import { readYaml } from './yaml.ts'
 /** Maximum length of front matter in characters. */
 const MAX_FRONT_MATTER_LENGTH = 65_536
 
-const BLOCK = /^\uFEFF?---[ \t]*\r?\n([\s\S]*?)(?:^|\r?\n)---[ \t]*(?:\r?\n|$)/
+const BLOCK = /^\uFEFF?---[ \t]*\r?\n(?:([\s\S]*?)\r?\n)?---[ \t]*(?:\r?\n|$)/
 const fault = (message: string): Refusal => refuseFields({ field: 'content', message })
 
 /**

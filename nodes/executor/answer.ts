@@ -29,9 +29,11 @@ function parse(text: string): { readonly value: unknown } | undefined {
 
 /**
  * Converts the body of a 2xx response to a result: the `output` of an envelope, a JSON object
- * unchanged, other JSON as `{output}`, text as `{text}`, and an empty body as `{}`. The `context`
- * of an envelope is returned as well. Returns a description of the fault if the response is
- * invalid.
+ * unchanged, other JSON as `{output}`, text as `{text}`, and an empty body as `{}`. Many receivers
+ * declare no media type or `text/plain`, so an object or array counts as JSON under every type.
+ * Other JSON, such as a number, could also be a text, so it counts as JSON only if it is declared.
+ * The `context` of an envelope is returned as well. Returns a description of the fault if the
+ * response is invalid.
  * @param envelope media type of envelopes.
  */
 function resultOf(
@@ -40,8 +42,8 @@ function resultOf(
 ): Carried | string {
   const text = body.toString('utf8')
   const type = content_type.split(';')[0]?.trim().toLowerCase() ?? ''
-  const parsed =
-    type === envelope || /^application\/(.*\+)?json$/.test(type) ? parse(text) : undefined
+  const isDeclared = type === envelope || /^application\/(.*\+)?json$/.test(type)
+  const parsed = isDeclared || /^\s*[[{]/.test(text) ? parse(text) : undefined
   if (type === envelope)
     return isObject(parsed?.value) ? opened(parsed.value) : 'an envelope that is not a JSON object'
   if (text.trim() === '') return { result: {} }

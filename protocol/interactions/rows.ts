@@ -302,6 +302,8 @@ export const interactions = {
     reply: Interaction,
     errors: ['not_found', 'conflict'],
   }),
+  // The cancellation of a completed or expired interaction is a conflict (409), like a response to
+  // it. A repeated cancellation succeeds.
   'interaction.cancel': command(`POST ${P}/:id/cancel`, {
     summary: 'Cancel an open interaction',
     locateBy: 'interaction',

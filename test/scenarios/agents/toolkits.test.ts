@@ -166,6 +166,9 @@ t.test('skills are created, replaced, imported from Markdown, assigned and remov
     name: 'Plain',
     instructions: '# Just text',
   })
+  t.match(await s.ok('skill.import', { content: '---\n---\ntext', name: 'Empty' }), {
+    instructions: 'text',
+  })
   t.match(
     await s.ok('skill.import', {
       content: '---\r\nname: Named\r\nallowed_tools: a.b, c.d\r\ntags: x, y\r\n---\r\ntext',
@@ -212,7 +215,7 @@ t.test('skills are created, replaced, imported from Markdown, assigned and remov
   t.strictSame(await skilled(), [made['id']])
   t.strictSame(
     listOf(await s.ok('skill.list', { include_system: true })).map(({ name }) => name),
-    ['Wins', 'Plain', 'Triage'],
+    ['Wins', 'Empty', 'Plain', 'Triage'],
   )
   await s.refused('skill.get', { id: read['id'] }, 404, 'not_found')
   await s.refused(
