@@ -166,19 +166,24 @@ export function workerActor(
         }
       },
       'worker.closed': (state, { leases, ...held }, cause) => {
-        const { registration, connected, draining } = state
-        if (!registration || !connected || !isCurrent(state, held))
+        const { registration, connected, draining, stale } = state
+        const isRepeat = !connected && (stale || leases >= state.leases)
+        if (!registration || isRepeat || !isCurrent(state, held))
           return { events: [], reply: undefined }
         const left = draining && leases === 0 ? served(registration) : undefined
         return {
           events: [
             { type: 'worker.seen', at: cause.at, leases },
-            {
-              type: 'worker.disconnected',
-              instance: registration.instance,
-              at: cause.at,
-              ...(left && { left }),
-            },
+            ...(connected || left
+              ? [
+                  {
+                    type: 'worker.disconnected' as const,
+                    instance: registration.instance,
+                    at: cause.at,
+                    ...(left && { left }),
+                  },
+                ]
+              : []),
           ],
           reply: undefined,
         }

@@ -7,7 +7,8 @@ import { isRefusal } from '../../protocol/errors.ts'
 import type { Up } from '../../protocol/workers/socket.ts'
 import { unsafeValueFault } from '../http/validate.ts'
 import { command, type Edge, queueOf } from './edge.ts'
-import { leaseUntil, removeEndedLease } from './jobs/held-leases.ts'
+import { leaseUntil } from './jobs/held-leases.ts'
+import { endLease } from './presence.ts'
 import { recordFrame, type Session } from './session.ts'
 
 type Beat = {
@@ -109,7 +110,7 @@ async function renew(
   if (isRefusal(outcome)) return undefined
   const beat = outcome.reply
   const held = session.held.get(job_id)
-  if (!beat.alive) removeEndedLease(edge, session, job_id, lease_token)
+  if (!beat.alive) endLease(edge, session, job_id, lease_token)
   else if (held && (held.token ?? lease_token) === lease_token) {
     held.until = leaseUntil(edge, edge.world.settings.timing.lease)
     held.beaten = edge.world.now()

@@ -6,7 +6,7 @@ import { isRefusal } from '../../protocol/errors.ts'
 import type { WorkerCommands } from '../../protocol/workers/commands.ts'
 import { closeCodes } from '../../protocol/workers/socket.ts'
 import { command, type Edge, registryOf } from './edge.ts'
-import { expire, giveBack, lapse } from './jobs/held-leases.ts'
+import { expire, giveBack, lapse, removeEndedLease } from './jobs/held-leases.ts'
 import { stopReminders } from './jobs/hint.ts'
 import { settle, unreserve } from './jobs/offers.ts'
 import type { Session } from './session.ts'
@@ -117,15 +117,27 @@ export function leave(edge: Edge, session: Session): void {
   giveBack(edge, session)
   settle(edge, session)
   if (edge.sessions.get(session.id) === session) edge.sessions.delete(session.id)
-  const input = { session: session.id, generation: session.generation, leases: session.leases }
+  const { id, generation, leases, project, instance } = session
   edge.world.log.info(
-    {
-      event: 'worker_disconnected',
-      project: session.project,
-      instance: session.instance,
-      ...input,
-    },
+    { event: 'worker_disconnected', project, instance, session: id, generation, leases },
     'worker disconnected',
   )
+  reportClosed(edge, session)
+}
+
+/**
+ * Removes a lease that has ended according to its queue. If it was the last lease of a session
+ * whose connection has ended, reports this to the registry: another process may then take over the
+ * instance at once.
+ */
+export function endLease(edge: Edge, session: Session, job_id: string, token: string): void {
+  removeEndedLease(edge, session, job_id, token)
+  if (session.closed && session.leases === 0) reportClosed(edge, session)
+}
+
+/** Reports to the registry that the connection has ended, and how many leases the session has. */
+function reportClosed(edge: Edge, session: Session): void {
+  const { id, generation, leases } = session
+  const input = { session: id, generation, leases }
   void command(edge, session.connection.grant, registryOf(session), 'worker.closed', input)
 }

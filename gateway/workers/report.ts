@@ -13,9 +13,9 @@ import { unsafeValueFault } from '../http/validate.ts'
 import type { Outcome } from '../ports.ts'
 import { backoffMs, sleep } from '../timing.ts'
 import { type Edge, queueOf, submit, track } from './edge.ts'
-import { removeEndedLease } from './jobs/held-leases.ts'
 import { settle } from './jobs/offers.ts'
 import { checkReferences } from './jobs/references.ts'
+import { endLease } from './presence.ts'
 import { recordFrame, recordReport, type Session } from './session.ts'
 
 type Frame = Extract<Up, { type: 'job.report' }>
@@ -82,7 +82,7 @@ function conclude(
   outcome: Decided,
 ): void {
   const decided = isRefusal(outcome) ? 'lease_lost' : outcome.reply.outcome
-  removeEndedLease(edge, session, job_id, lease_token)
+  endLease(edge, session, job_id, lease_token)
   if (decided === 'accepted' && result) {
     const checked = checkReferences(edge.world, session.project, job_id, result)
     if (checked) void track(edge, checked)

@@ -31,6 +31,10 @@ export type WorkerCommands = {
     }
     reply: { current: boolean }
   }
+  /**
+   * Reports that a connection has ended, and the number of leases that its session still has. Sent
+   * again when the last of these leases has ended. A repeat with no fewer leases changes nothing.
+   */
   'worker.closed': {
     input: { session: string; generation: number; leases: number }
     reply: undefined

@@ -90,6 +90,18 @@ t.test('a draining worker with jobs may come back', async (t) => {
   entry.run('worker.drained', { session: 's1' })
   t.same(entry.closed(1).effects, [])
 })
+t.test('a drained worker ends its session when its last report is decided', async (t) => {
+  const entry = new Entry()
+  entry.register(1, ENV)
+  entry.run('worker.drained', { session: 's1' })
+  entry.closed(2)
+  t.same(entry.closed(1).effects, [], 'one lease is left')
+  const ended = entry.closed(0)
+  t.same(types(ended), ['worker.seen', 'worker.disconnected'])
+  t.strictSame(ended.effects, [gone('s1', ENV, true)])
+  t.same(entry.closed(0).effects, [], 'not twice')
+  t.same(entry.pass(100)[0]?.effects, [], 'not twice')
+})
 
 t.test('the next session of the instance replaces the one before', async (t) => {
   const same = new Entry()

@@ -147,6 +147,32 @@ t.test(
   },
 )
 
+t.test('an instance whose last lease ends after its connection is replaced at once', async (t) => {
+  const entry = new Entry()
+  entry.register(1)
+  entry.closed(2)
+  t.same(entry.closed(2).events, [], 'a repeat')
+  t.same(entry.closed(3).events, [], 'an outdated number')
+  t.ok(entry.register(2).refusal, 'the leases may be lost')
+  t.same(entry.closed(0, 's1', 0).events, [], 'another connection')
+  const ended = entry.closed(0)
+  t.same([types(ended), ended.effects], [['worker.seen'], []])
+  t.same(entry.closed(2).events, [], 'the first report, delivered late')
+  t.match(entry.register(2).reply, {
+    resumed: false,
+    registration: { session: 's2', generation: 2 },
+    replaced: { session: 's1' },
+  })
+})
+
+t.test('the end of a lease leaves a stale instance stale', async (t) => {
+  const entry = new Entry()
+  entry.register(1)
+  entry.closed(1)
+  t.same(entry.pass(90).map(types), [['worker.stale']])
+  t.same(entry.closed(0).events, [])
+})
+
 t.test('a heartbeat is journaled only if the worker was considered stale', async (t) => {
   const entry = new Entry()
   entry.register(1)

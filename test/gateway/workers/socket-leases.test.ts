@@ -1,7 +1,7 @@
 /** Leases that a worker session has from an earlier connection. */
 import t from 'tap'
 import { refuse } from '../../../protocol/errors.ts'
-import { header, leased, scene } from './workers.ts'
+import { hand, header, leased, scene, settle } from './workers.ts'
 
 t.test('a gateway whose connection was replaced elsewhere expires no leases', async (t) => {
   const at = scene()
@@ -82,3 +82,48 @@ t.test('after a session resumes, jobs that the worker never received are requeue
   ])
   t.equal(at.named('queue.release').length, 1)
 })
+
+t.test('after the connection has ended, the end of the last lease is registered', async (t) => {
+  const at = scene()
+  const worker = await at.worker()
+  await worker.say({ type: 'jobs.claim', available_slots: 2 })
+  await hand(at, [header(1), header(2)])
+  await at.clock.advance(5)
+  const decisions: (() => void)[] = []
+  at.on['queue.report'] = () =>
+    new Promise((resolve) => decisions.push(() => resolve({ outcome: 'accepted' })))
+  for (const { id, lease_token } of [1, 2].map((n) => leased(header(n))))
+    await worker.say({ type: 'job.report', job_id: id, lease_token })
+  worker.connection.ended()
+  const leases = async () => {
+    await settle()
+    return at.named('worker.closed').map(({ input }) => (input as { leases: number }).leases)
+  }
+  t.same(await leases(), [2], 'no report is decided')
+  decisions[0]?.()
+  t.same(await leases(), [2], 'one report is decided')
+  decisions[1]?.()
+  t.same(await leases(), [2, 0])
+})
+
+t.test(
+  'a heartbeat that was sent before the end of the connection can end the lease',
+  async (t) => {
+    const at = scene()
+    const worker = await at.worker()
+    await worker.say({ type: 'jobs.claim', available_slots: 1 })
+    await hand(at, [header(1)])
+    await at.clock.advance(5)
+    let answer = (_: object) => {}
+    at.on['queue.heartbeat'] = () =>
+      new Promise((resolve) => {
+        answer = resolve
+      })
+    const { id, lease_token } = leased(header(1))
+    await worker.say({ type: 'job.heartbeat', job_id: id, lease_token })
+    worker.connection.ended()
+    answer({ alive: false })
+    await settle()
+    t.match(at.named('worker.closed'), [{ input: { leases: 1 } }, { input: { leases: 0 } }])
+  },
+)
