@@ -3,10 +3,12 @@
  * notified of the end of a job exactly once, because the same commit removes the job from the
  * queue.
  *
- * Two limits, counted separately:
+ * Two limits, counted separately unless the job is `strict`:
  * - `max_attempts` bounds reported failures: the worker executed the job, and the job failed.
  * - `max_losses` bounds lost leases, after which it is unknown whether the job was executed. A job
  *   that is safe to repeat may be allowed more losses than failures.
+ *
+ * The step of a `strict` job sets `retry.max_attempts`, which bounds the total number of attempts.
  */
 
 import type { InvocationFacts } from '../../protocol/actions/invocation.ts'
@@ -146,6 +148,14 @@ export const requeueUncounted = (
   at: number,
 ): Ended => (held.cancel ? cancelled(held, at) : { events: [requeue(held, counted, reason, at)] })
 
+/** Returns whether the job has no attempt left if the attempt under `attemptOf` has failed. */
+export const isLastFailure = (held: Held): boolean =>
+  held.failures + 1 >= held.header.max_attempts || isLastAttempt(held)
+const isLastLoss = (held: Held): boolean =>
+  held.losses + 1 >= held.header.max_losses || isLastAttempt(held)
+const isLastAttempt = (held: Held): boolean =>
+  held.header.strict === true && attemptOf(held) >= held.header.max_attempts
+
 /**
  * Handles a failed attempt: the job gets another attempt or ends.
  * @param at Unix milliseconds.
@@ -156,7 +166,7 @@ export function failed(
   at: number,
   { final, retry_in, invocation }: Served = {},
 ): Ended {
-  if (final || held.failures + 1 >= held.header.max_attempts)
+  if (final || isLastFailure(held))
     return settle(held, { outcome: 'failed', ...fault }, at, invocation)
   return held.cancel ? cancelled(held, at) : again(held, 'failure', fault, at, retry_in)
 }
@@ -173,7 +183,7 @@ export function loseLease(held: Held, at: number): Ended {
     error_type: 'lease_expired',
     error_message: `The heartbeats of the worker stopped during attempt ${attemptOf(held)}.`,
   }
-  return held.losses + 1 >= held.header.max_losses
+  return isLastLoss(held)
     ? settle(held, { outcome: 'failed', ...fault }, at)
     : again(held, 'loss', fault, at)
 }

@@ -5,7 +5,15 @@
  */
 import type { JobReport } from '../../protocol/internal.ts'
 import { readAnswer } from '../../protocol/sessions/turns/request.ts'
-import { cancelled, type Ended, failed, reasons, requeueUncounted, settle } from './outcomes.ts'
+import {
+  cancelled,
+  type Ended,
+  failed,
+  isLastFailure,
+  reasons,
+  requeueUncounted,
+  settle,
+} from './outcomes.ts'
 import { find, type Held, isFinished, type QueueState } from './state.ts'
 
 /**
@@ -58,7 +66,7 @@ function late(held: Held, report: JobReport, at: number): Ended {
   const last =
     report.status === 'failed' &&
     report.error_type !== OVER_CAPACITY &&
-    (report.final || held.failures + 1 >= held.header.max_attempts)
+    (report.final || isLastFailure(held))
   return last ? failed(held, faultOf(report), at, report) : { events: [] }
 }
 

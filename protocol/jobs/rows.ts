@@ -152,7 +152,8 @@ export interface JobHeader {
   /** Only a worker may perform the job, even if the service could. */
   readonly workers_only?: true
   /**
-   * The step sets its number of attempts, so `max_losses` is not raised for a repeatable action.
+   * The step sets its number of attempts: `max_attempts` bounds the sum of reported failures and
+   * lost leases, and `max_losses` is not raised for a repeatable action.
    */
   readonly strict?: true
 }
