@@ -120,6 +120,16 @@ export const Tags = Type.Record(
 )
 export type Tags = Static<typeof Tags>
 export const Id = Type.String({ minLength: 1, maxLength: 128 })
+/**
+ * Options of a text without unpaired surrogates. UTF-8 cannot represent them, so different texts
+ * would become the same token of a subject.
+ */
+export const wellFormed = {
+  pattern: '^[^\\ud800-\\udfff]*$',
+  description: 'well-formed Unicode text',
+} as const
+/** The name of a queue. */
+export const QueueName = Type.String({ minLength: 1, maxLength: 128, ...wellFormed })
 export const Handle = Type.String({ pattern: '^[a-z0-9]+(-[a-z0-9]+)*$', maxLength: 64 })
 
 /** Returns the schema of a request object that rejects unknown fields. */

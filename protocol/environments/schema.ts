@@ -5,7 +5,7 @@
  */
 import { type Static, Type } from 'typebox'
 import { additions } from '../additions.ts'
-import { Closed, Tags, Timestamp } from '../common.ts'
+import { Closed, QueueName, Tags, Timestamp } from '../common.ts'
 import { REPOSITORY_NAME, REPOSITORY_NAME_LENGTH } from '../repositories/name.ts'
 
 /**
@@ -228,9 +228,7 @@ export const StartWorker = Closed({
   ),
   runtime_version: Type.Optional(Type.String({ maxLength: 64 })),
   concurrency: Type.Optional(Type.Integer({ minimum: 1, maximum: 256 })),
-  queues: Type.Optional(
-    Type.Array(Type.String({ minLength: 1, maxLength: 128 }), { maxItems: 64 }),
-  ),
+  queues: Type.Optional(Type.Array(QueueName, { maxItems: 64 })),
   keep_warm: Type.Optional(
     Type.String({
       maxLength: 32,

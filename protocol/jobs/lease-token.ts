@@ -17,6 +17,9 @@ const SHAPE = new RegExp(`^${prefixes.lease}_[A-Za-z0-9]+\\.(=|(?:[A-Za-z0-9_-]|
 export const leaseToken = (secret: string, queue: string): string =>
   `${prefixes.lease}_${secret}.${token(queue)}`
 
+/** By default, a decoder removes a byte order mark at the beginning. It is part of the name. */
+const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
+
 /** Returns the name of the queue in a token, or undefined when the text is not a lease token. */
 export function queueOfLease(text: string): string | undefined {
   const encoded = text.length > 2048 ? undefined : SHAPE.exec(text)?.[1]
@@ -31,6 +34,6 @@ export function queueOfLease(text: string): string | undefined {
       i += 2
     }
   }
-  const queue = new TextDecoder().decode(new Uint8Array(bytes))
+  const queue = decoder.decode(new Uint8Array(bytes))
   return token(queue) === encoded ? queue : undefined
 }

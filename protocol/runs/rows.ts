@@ -14,6 +14,7 @@ import {
   listOf,
   pageOf,
   paging,
+  QueueName,
   runPageOf,
 } from '../common.ts'
 import { command, query, stream } from '../contract.ts'
@@ -41,7 +42,7 @@ const start = {
   input: Type.Optional(JsonObject),
   config: Type.Optional(JsonObject),
   metadata: Type.Optional(JsonObject),
-  queue: Type.Optional(Type.String({ minLength: 1, maxLength: 128 })),
+  queue: Type.Optional(QueueName),
   workflow_type: Type.Optional(Type.String({ minLength: 1, maxLength: 128 })),
   external_id: Type.Optional(Type.String({ minLength: 1, maxLength: 256 })),
   parent_run_id: Type.Optional(Id),

@@ -4,7 +4,7 @@
  * timing is in `timing.ts`, and the messages between nodes of the service are in `messages.ts`.
  */
 import { type Static, Type } from 'typebox'
-import { JsonObject, Timestamp } from '../common.ts'
+import { JsonObject, Timestamp, wellFormed } from '../common.ts'
 import type { Event } from '../entry.ts'
 import { logUp } from '../jobs/logs.ts'
 import type { JobHeader } from '../jobs/rows.ts'
@@ -14,6 +14,10 @@ const message_id = Type.Optional(Type.String({ minLength: 1, maxLength: 128 }))
 
 const Names = Type.Optional(
   Type.Array(Type.String({ minLength: 1, maxLength: 256 }), { maxItems: 1000 }),
+)
+
+const Queues = Type.Optional(
+  Type.Array(Type.String({ minLength: 1, maxLength: 256, ...wellFormed }), { maxItems: 1000 }),
 )
 
 const Models = Type.Optional(
@@ -54,7 +58,7 @@ export const up = {
     version: Type.Optional(Type.String({ maxLength: 256 })),
     environment_id: Type.Optional(Type.String({ maxLength: 128 })),
     capabilities: Names,
-    queues: Names,
+    queues: Queues,
     action_names: Names,
     models: Models,
     frames: Type.Optional(
@@ -68,7 +72,7 @@ export const up = {
     type: Type.Literal('worker.ready'),
     message_id,
     available_slots: Slots,
-    queues: Names,
+    queues: Queues,
     action_names: Names,
     models: Models,
   }),
@@ -76,7 +80,7 @@ export const up = {
     type: Type.Literal('jobs.claim'),
     message_id,
     available_slots: Slots,
-    queues: Names,
+    queues: Queues,
     action_names: Names,
     models: Models,
   }),

@@ -4,7 +4,7 @@
  * and durations.
  */
 import { type Static, Type } from 'typebox'
-import { Closed, Duration, JsonObject } from '../common.ts'
+import { Closed, Duration, JsonObject, QueueName } from '../common.ts'
 import { EnvironmentMode, Provider, RetentionPolicy } from '../environments/schema.ts'
 import { publishedHandle } from '../naming.ts'
 import { CleanupStep, SessionPolicy, Step } from './steps.ts'
@@ -78,7 +78,7 @@ export const Spec = Closed({
   defaults: Type.Optional(Defaults),
   run_name: Type.Optional(RunName),
   workflow_type: Type.Optional(Type.String({ minLength: 1, maxLength: 128 })),
-  queue: Type.Optional(Type.String({ minLength: 1, maxLength: 128 })),
+  queue: Type.Optional(QueueName),
 })
 export type Spec = Static<typeof Spec>
 

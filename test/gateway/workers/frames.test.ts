@@ -46,3 +46,19 @@ t.test('a report that leaves the outcome open counts as a failure', async (t) =>
     )
   }
 })
+
+t.test('queue names in frames are well-formed Unicode', async (t) => {
+  const frames = [
+    { type: 'worker.register', worker_instance_id: 'box' },
+    { type: 'worker.ready' },
+    { type: 'jobs.claim' },
+  ]
+  for (const frame of frames) {
+    t.match(read({ ...frame, queues: ['größe ✓', '😀', '\ufeffmail'] }), { frame })
+    t.match(read({ ...frame, message_id: 'm', queues: ['mail', 'a\ud800'] }), {
+      fault: 'bad_frame',
+      message: /^queues\[1\]: must match .*Unicode/,
+      message_id: 'm',
+    })
+  }
+})
