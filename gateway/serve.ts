@@ -8,8 +8,8 @@
 import type { HttpRequest, HttpResponse } from 'uWebSockets.js'
 import { errorBody, errors, isRefusal, type Refusal, refuse } from '../protocol/errors.ts'
 import { corsHeaders } from './http/cors.ts'
-import { uniqueTexts } from './http/hex.ts'
 import { Incoming, type RouteFacts } from './http/request.ts'
+import { requestIdOf } from './http/request-id.ts'
 import { type Answer, Exchange } from './http/respond.ts'
 import type { MaybePromise } from './maybe-promise.ts'
 import type { World } from './ports.ts'
@@ -48,7 +48,6 @@ export interface Service {
 
 /** The status, in logs and metrics, of a request whose client disconnected before the response. */
 const ABORTED = 499
-const ID = /^[\w.:-]{1,128}$/
 
 /**
  * Converts a refusal to its HTTP response. A refusal with an unknown code is answered with 503. A
@@ -71,15 +70,6 @@ export function answerOf(refusal: Refusal): Answer {
       },
     }),
   }
-}
-
-/**
- * Creates a generator of ids for requests without a valid `X-Request-ID` header. The ids are
- * unique.
- */
-export function requestIds(world: World): () => string {
-  const next = uniqueTexts(world.random)
-  return () => `req_${next()}`
 }
 
 /** Serves a request for a route: receives it, calls the handler, and sends the response. */
@@ -113,12 +103,8 @@ class Served {
     this.#route = route
     this.#started = world.now()
     const incoming = (this.incoming = new Incoming(res, req, route))
-    const given = incoming.header('x-request-id')
-    this.#exchange = new Exchange(
-      res,
-      given !== undefined && ID.test(given) ? given : service.newId(),
-      () => this.#over(),
-    )
+    const id = requestIdOf(incoming.header('x-request-id'), service.newId)
+    this.#exchange = new Exchange(res, id, () => this.#over())
     const origin =
       route.cors && incoming.method !== 'OPTIONS' ? incoming.header('origin') : undefined
     if (origin !== undefined) this.#exchange.add(corsHeaders(world.settings, origin))

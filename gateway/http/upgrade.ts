@@ -6,6 +6,8 @@ import type { HttpRequest, HttpResponse, TemplatedApp } from 'uWebSockets.js'
 import { STATUS_CODES } from 'node:http'
 import { socketBearerPrefix, socketProtocol } from '../../protocol/workers/socket.ts'
 import { type Presented, parseAuthorization, parseCredential } from '../auth/keys.ts'
+import type { World } from '../ports.ts'
+import { requestIdOf } from './request-id.ts'
 
 /** The response to a refused upgrade. `retry_after` is in seconds. */
 export interface Rejection {
@@ -41,9 +43,15 @@ const bearerOf = (encoded: string | undefined): Presented | undefined =>
     : parseCredential(Buffer.from(encoded.slice(socketBearerPrefix.length), 'base64url').toString())
 
 /** Answers a refused upgrade, and closes the connection. */
-export function rejectUpgrade(res: HttpResponse, { status, body, retry_after }: Rejection): void {
+export function rejectUpgrade(
+  res: HttpResponse,
+  { status, body, retry_after }: Rejection,
+  { log }: World,
+  request_id: string,
+): void {
+  logRejection(log, status, request_id)
   res.cork(() => {
-    res.writeStatus(`${status} ${STATUS_CODES[status]}`)
+    res.writeStatus(`${status} ${STATUS_CODES[status]}`).writeHeader('X-Request-ID', request_id)
     if (retry_after !== undefined) res.writeHeader('Retry-After', String(retry_after))
     res.writeHeader('Content-Type', 'application/json').end(JSON.stringify(body), true)
   })
@@ -65,15 +73,30 @@ export function isUpgrade(req: HttpRequest): boolean {
   return false
 }
 
-/** Answers GET requests to the path of a WebSocket that are not valid upgrades. */
-export function answerWithoutUpgrade(app: TemplatedApp, path: string): void {
+function logRejection(log: World['log'], status: number, request_id: string): void {
+  log.debug({ event: 'upgrade_refused', status, request_id }, 'upgrade refused')
+}
+
+/**
+ * Answers GET requests to the path of a WebSocket that are not valid upgrades.
+ * @param newId returns the ids of requests without a valid `X-Request-ID`.
+ */
+export function answerWithoutUpgrade(
+  app: TemplatedApp,
+  path: string,
+  { log }: World,
+  newId: () => string,
+): void {
   app.get(path, (res, req) => {
     const status = req.getHeader('upgrade').toLowerCase() === 'websocket' ? 400 : 426
     const body = JSON.stringify({
       error: { code: 'bad_request', message: 'This path accepts only WebSocket upgrades.' },
     })
+    const request_id = requestIdOf(req.getHeader('x-request-id'), newId)
+    logRejection(log, status, request_id)
     res
       .writeStatus(`${status} ${STATUS_CODES[status]}`)
+      .writeHeader('X-Request-ID', request_id)
       .writeHeader('Upgrade', 'websocket')
       .writeHeader('Content-Type', 'application/json')
       .end(body)

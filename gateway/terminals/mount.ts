@@ -16,6 +16,7 @@ import type { Caller } from '../auth/authenticate.ts'
 import { authorizeRow, enter } from '../auth/authorize.ts'
 import { type CookieHeaders, sessionCookieOf } from '../auth/console/cookies.ts'
 import type { Edge } from '../call.ts'
+import { requestIdOf, requestIds } from '../http/request-id.ts'
 import {
   answerWithoutUpgrade,
   isUpgrade,
@@ -109,6 +110,7 @@ export function mountTerminals(app: TemplatedApp, edge: Edge): { leave(): void; 
   const { world } = edge
   const connections = new Set<TerminalConnection>()
   let leaving = false
+  const newId = requestIds(world)
 
   app.ws<Data>(PATH, {
     compression: uWS.DISABLED,
@@ -133,16 +135,20 @@ export function mountTerminals(app: TemplatedApp, edge: Edge): { leave(): void; 
       res.onAborted(() => {
         aborted = true
       })
+      const request_id = requestIdOf(req.getHeader('x-request-id'), newId)
       void admit(edge, asked)
         .catch((error: unknown) => {
-          world.log.error({ event: 'terminal_admission_failed', err: error }, 'terminal refused')
+          world.log.error(
+            { event: 'terminal_admission_failed', err: error, request_id },
+            'terminal refused',
+          )
           return refuse('service_unavailable')
         })
         .then((grant) => {
           if (aborted) return
-          if (isRefusal(grant)) rejectUpgrade(res, rejectionOf(grant))
-          else if (leaving) rejectUpgrade(res, rejectionOf(refuse('service_unavailable')))
-          else res.upgrade<Data>({ grant }, key, protocol, extensions, context)
+          const answer = !isRefusal(grant) && leaving ? refuse('service_unavailable') : grant
+          if (isRefusal(answer)) rejectUpgrade(res, rejectionOf(answer), world, request_id)
+          else res.upgrade<Data>({ grant: answer }, key, protocol, extensions, context)
         })
     },
     open: (ws) => {
@@ -158,7 +164,7 @@ export function mountTerminals(app: TemplatedApp, edge: Edge): { leave(): void; 
     message: (ws, message) => ws.getUserData().connection?.receive(Buffer.from(message).toString()),
     close: (ws) => ws.getUserData().connection?.ended(),
   })
-  answerWithoutUpgrade(app, PATH)
+  answerWithoutUpgrade(app, PATH, world, newId)
   return {
     leave() {
       leaving = true

@@ -20,6 +20,7 @@ import { errorBody, refuse } from '../../protocol/errors.ts'
 import { sizes } from '../../protocol/workers/socket.ts'
 import { type Authentication, openAuthentication } from '../auth/authenticate.ts'
 import type { Directory } from '../directory.ts'
+import { requestIdOf, requestIds } from '../http/request-id.ts'
 import { answerWithoutUpgrade, isUpgrade, rejectUpgrade, textOf } from '../http/upgrade.ts'
 import type { World } from '../ports.ts'
 import type { Connection, Pipe } from './connection.ts'
@@ -65,6 +66,7 @@ export function mountWorkerSocket(
 ): { leave(): void; stop(): Promise<void> } {
   const hub = openHub(world, servedBy(directory, world.settings.brand.toLowerCase()))
   let leaving = false
+  const newId = requestIds(world)
   const upgrade = createUpgrade(world, directory, authentication)
   const unwatch = directory.onChange(() => void hub.recheck())
   world.onMessage((message) => {
@@ -85,6 +87,7 @@ export function mountWorkerSocket(
         authorization: req.getHeader('authorization'),
         protocols: req.getHeader('sec-websocket-protocol'),
         remote: Buffer.from(res.getRemoteAddressAsText()).toString(),
+        request_id: requestIdOf(req.getHeader('x-request-id'), newId),
       }
       const key = req.getHeader('sec-websocket-key')
       const extensions = req.getHeader('sec-websocket-extensions')
@@ -94,8 +97,9 @@ export function mountWorkerSocket(
       })
       void upgrade(asked).then((answer) => {
         if (aborted) return
-        if ('status' in answer) return rejectUpgrade(res, answer)
-        if (leaving || hub.stopping()) return rejectUpgrade(res, stopping)
+        const reject = (why: Rejection) => rejectUpgrade(res, why, world, asked.request_id)
+        if ('status' in answer) return reject(answer)
+        if (leaving || hub.stopping()) return reject(stopping)
         res.upgrade<Data>({ grant: answer.grant }, key, answer.protocol, extensions, context)
       })
     },
@@ -115,7 +119,7 @@ export function mountWorkerSocket(
       connection?.ended()
     },
   })
-  answerWithoutUpgrade(app, PATH)
+  answerWithoutUpgrade(app, PATH, world, newId)
 
   return {
     leave() {

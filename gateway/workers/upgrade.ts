@@ -26,6 +26,8 @@ interface Asked {
   readonly protocols: string
   /** Address of the peer, as text. */
   readonly remote: string
+  /** The id of the request. */
+  readonly request_id: string
 }
 /**
  * The decision: the grant and the sub-protocol (empty for none) of a socket to open, or the status,
@@ -59,7 +61,7 @@ export function createUpgrade(
       ? { status, body, retry_after: 1 + ((world.random(1)[0] ?? 0) % MAX_RETRY_AFTER_S) }
       : { status, body }
   }
-  return async ({ project, authorization, protocols, remote }) => {
+  return async ({ project, authorization, protocols, remote, request_id }) => {
     const { presented, protocol, isAnonymous } = presentedIn(authorization, protocols)
     const anonymous =
       isAnonymous && isLoopback(remote) ? world.settings.anonymous_worker : undefined
@@ -69,7 +71,10 @@ export function createUpgrade(
       ? grantOf(world, directory, authentication, presented, project)
       : anonymousGrant(directory, anonymous, project)
     ).catch((error: unknown) => {
-      world.log.error({ event: 'worker_admission_failed', err: error }, 'worker admission failed')
+      world.log.error(
+        { event: 'worker_admission_failed', err: error, request_id },
+        'worker admission failed',
+      )
       return refuse('service_unavailable')
     })
     return isRefusal(grant) ? answer(grant) : { grant, protocol }

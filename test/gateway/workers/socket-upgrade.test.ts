@@ -48,10 +48,11 @@ function given(anonymous_worker?: string) {
   } as unknown as World
   const authentication = openAuthentication(world, it.directory)
   const upgrade = createUpgrade(world, it.directory, authentication)
+  const asked = { project: 'default', protocols: '', remote: '10.0.0.1', request_id: 'req_1' }
   const ask = (
     authorization: string,
     more: { project?: string; protocols?: string; remote?: string } = {},
-  ) => upgrade({ project: 'default', authorization, protocols: '', remote: '10.0.0.1', ...more })
+  ) => upgrade({ ...asked, authorization, ...more })
   return Object.assign(it, {
     world,
     authentication,

@@ -1,0 +1,50 @@
+/** Refused upgrades of WebSockets. */
+import http from 'node:http'
+import t from 'tap'
+import { gateway } from '../support/edge-world.ts'
+
+const it = await gateway()
+t.teardown(() => it.server.stop())
+const upgrading = {
+  connection: 'Upgrade',
+  upgrade: 'websocket',
+  'sec-websocket-version': '13',
+  'sec-websocket-key': Buffer.alloc(16).toString('base64'),
+}
+const paths = {
+  worker: '/v1/projects/default/workers/socket',
+  terminal: '/v1/projects/default/environments/env_01AAAAAAAAAAAAAAAAAAAAAA0C/terminal',
+}
+const get = (path: string, headers: Record<string, string>) =>
+  new Promise<{ status: number | undefined; id: string }>((resolve, reject) => {
+    const { port } = it
+    http
+      .get({ host: '127.0.0.1', port, path, agent: false, headers }, (answer) => {
+        answer.resume()
+        resolve({ status: answer.statusCode, id: String(answer.headers['x-request-id']) })
+      })
+      .on('error', reject)
+  })
+
+t.test('the answer contains the id of the request, which is in the log', async (t) => {
+  const requests = [
+    { headers: upgrading, status: 401 },
+    { headers: {}, status: 426 },
+    { headers: { ...upgrading, connection: 'close' }, status: 400 },
+  ]
+  for (const [name, path] of Object.entries(paths)) {
+    for (const { headers, status } of requests) {
+      const what = `${name} ${status}`
+      const first = await get(path, headers)
+      const second = await get(path, headers)
+      t.equal(first.status, status, what)
+      t.match(first.id, /^req_\w+$/, what)
+      t.not(second.id, first.id, what)
+      t.match(it.logs.at(-1), { event: 'upgrade_refused', status, request_id: second.id }, what)
+      const given = await get(path, { ...headers, 'x-request-id': 'trace-7' })
+      t.strictSame(given, { status, id: 'trace-7' }, what)
+      const invalid = await get(path, { ...headers, 'x-request-id': 'two words' })
+      t.match(invalid.id, /^req_\w+$/, what)
+    }
+  }
+})
