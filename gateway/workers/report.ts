@@ -100,6 +100,14 @@ function conclude(
 const MAX_LENGTHS = { type: 256, message: 16_384 } as const
 
 /**
+ * Error types of results that cannot be stored. `readFrame` and worker libraries also report them.
+ * The worker has executed the job, so the job fails without another attempt.
+ */
+const unstorable = { invalid: 'ResultInvalid', large: 'ResultTooLarge' } as const
+const isUnstorable = (error_type: string | undefined): boolean =>
+  error_type === unstorable.invalid || error_type === unstorable.large
+
+/**
  * Converts a report to the input of its queue's command. Only a completed job has a result. A
  * result that is invalid or too large makes the job fail.
  */
@@ -114,7 +122,8 @@ function outcomeOf(
       return {
         ...lease,
         status: 'failed',
-        error_type: 'ResultInvalid',
+        final: true,
+        error_type: unstorable.invalid,
         error_message: `the result cannot be stored: ${fault.field}: ${fault.message}`.slice(
           0,
           MAX_LENGTHS.message,
@@ -128,7 +137,8 @@ function outcomeOf(
       return {
         ...lease,
         status: 'failed',
-        error_type: 'ResultTooLarge',
+        final: true,
+        error_type: unstorable.large,
         error_message: `the result is larger than ${sizes.result} bytes`,
       }
     }
@@ -137,6 +147,7 @@ function outcomeOf(
   return {
     ...lease,
     status,
+    ...(status === 'failed' && isUnstorable(error_type) && { final: true as const }),
     ...(error_type !== undefined && { error_type: error_type.slice(0, MAX_LENGTHS.type) }),
     ...(error_message !== undefined && {
       error_message: error_message.slice(0, MAX_LENGTHS.message),

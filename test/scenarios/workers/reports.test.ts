@@ -229,11 +229,16 @@ t.test(
 t.test(
   'a result above one mebibyte fails the job as ResultTooLarge, and the socket stays open',
   async (t) => {
-    const { worker, run, job } = await given('huge')
+    const { worker, run, job } = await given('huge', 2)
     t.match(await worker.report(job, { result: { text: 'x'.repeat(1_100_000) } }), {
       duplicate: false,
     })
-    t.match(await jobOf(s, run), { status: 'failed', error_type: 'ResultTooLarge' })
+    t.match(
+      await jobOf(s, run),
+      { status: 'failed', error_type: 'ResultTooLarge', claim_attempt: 1 },
+      'the action was performed, so it is not repeated',
+    )
+    t.equal(await statusOf(run), 'failed')
     t.equal(worker.socket.readyState, worker.socket.OPEN)
     const fits = await start(s, 'huge')
     await worker.report(await worker.job(), { result: { text: 'x'.repeat(900_000) } })
