@@ -52,6 +52,8 @@ export function dispatch(edge: Edge, connection: Connection, incoming: Incoming)
       edge,
       connection,
       register(edge, connection, frame).then(() => {
+        // A second registration is refused while the first is in progress.
+        if (connection.registering) return
         for (const waiting of connection.backlog.splice(0))
           if (connection.session) dispatch(edge, connection, waiting)
       }),

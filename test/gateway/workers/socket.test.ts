@@ -254,6 +254,20 @@ t.test('registration', async (t) => {
     t.equal(worker.closed, undefined)
   })
 
+  t.test('a second registration during the first keeps the frames that wait', async (t) => {
+    const at = scene()
+    const worker = at.connect()
+    worker.send({ type: 'worker.register', message_id: 'r1', worker_instance_id: 'box' })
+    worker.send({ type: 'jobs.claim', message_id: 'c1', available_slots: 0 })
+    worker.send({ type: 'worker.register', message_id: 'r2', worker_instance_id: 'box' })
+    await settle()
+    t.match(worker.frames, [
+      { type: 'error', message_id: 'r2', error: { code: 'bad_frame' } },
+      { type: 'worker.registered', message_id: 'r1' },
+    ])
+    await at.clock.advance(20_000)
+    t.match(worker.of('jobs.claimed'), [{ message_id: 'c1', jobs: [] }])
+  })
   t.test('a connection that closes during its registration is reported closed', async (t) => {
     const at = scene()
     const worker = at.connect()
