@@ -38,7 +38,7 @@ import { memoryPreparations } from './commands/memory.ts'
 import { preferencePreparations } from './commands/preferences.ts'
 import { hostPreparations } from './commands/repositories/hosts.ts'
 import { resolverPreparations } from './commands/resolver/configure.ts'
-import { sealedCallback } from './commands/seal-url.ts'
+import { checkCallback, sealedCallback } from './commands/seal-url.ts'
 import { tableNamePreparations } from './commands/tables/names.ts'
 import { rowPreparations } from './commands/tables/rows.ts'
 import { webhookPreparations } from './commands/webhooks.ts'
@@ -235,13 +235,18 @@ const makeKey = (
 }
 
 /**
- * Prepares an interaction: checks its targets, its reviewers and its run, and seals its callback
- * URL.
+ * Prepares an interaction: checks its targets, its reviewers, its run and its callback URL, and
+ * seals the URL.
  */
 async function askPeople(edge: Edge, { project, body }: Call): Promise<Prepared | Refusal> {
   if (!project) return {}
-  const refused = await checkPeople(edge, project.id, body as CreateInteraction)
-  return refused ?? { input: sealedCallback(edge.world, project.id, body as CreateInteraction) }
+  const asked = body as CreateInteraction
+  return (
+    (await checkPeople(edge, project.id, asked)) ??
+    (await checkCallback(edge.world, asked)) ?? {
+      input: sealedCallback(edge.world, project.id, asked),
+    }
+  )
 }
 const executesOf = ({ permissions }: Call['caller']): readonly string[] =>
   [...permissions].filter((permission) => permission.startsWith('actions.execute.'))

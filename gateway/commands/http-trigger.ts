@@ -193,12 +193,13 @@ function bodyOf({ body, broken }: Incoming): JsonObject | Refusal {
 
 /**
  * Returns the idempotency key of the request: the query parameter `idempotency_key`, or else the
- * header `X-Idempotency-Key`. Blank values are ignored.
+ * header `X-Idempotency-Key`, or else `Idempotency-Key`. Blank values are ignored.
  */
 function keyOf(incoming: Incoming): string | undefined | Refusal {
   const key =
     new URLSearchParams(incoming.query).get('idempotency_key')?.trim() ||
-    incoming.header('x-idempotency-key')
+    incoming.header('x-idempotency-key') ||
+    incoming.header('idempotency-key')
   return key === undefined || key.length <= MAX_KEY_LENGTH
     ? key
     : refuseFields({

@@ -1,10 +1,11 @@
 /**
  * Seals the query values of URLs in request bodies before the URLs reach an actor, so that no
- * journal contains the values in clear text.
+ * journal contains the values in clear text. Also checks the URLs of callbacks.
  */
+import { type Refusal, refuseFields } from '../../protocol/errors.ts'
 import type { CreateInteraction } from '../../protocol/interactions/rows.ts'
 import type { Consumer } from '../../protocol/interactions/schema.ts'
-import { partUrl, type SentParts } from '../../protocol/masked-url.ts'
+import { maskUrl, partUrl, type SentParts } from '../../protocol/masked-url.ts'
 import { type Call, type Edge, scopeId } from '../call.ts'
 import type { World } from '../ports.ts'
 import type { Prepared } from '../prepare.ts'
@@ -50,6 +51,28 @@ export function withSealedUrl(
   return { ...prepared, input: { ...prepared.input, [field]: url, url_parts } }
 }
 
+const subscriberOf = ({ consumer }: CreateInteraction) =>
+  typeof consumer === 'object' ? consumer.http_subscriber : undefined
+
+/**
+ * Returns the refusal for a callback URL that the service may not call, or undefined. Like the URL
+ * of a webhook, it is checked again before each request.
+ */
+export async function checkCallback(
+  { unreachable }: Pick<World, 'unreachable'>,
+  asked: CreateInteraction,
+): Promise<Refusal | undefined> {
+  const url = subscriberOf(asked)?.callback_url
+  const message = url === undefined ? undefined : await unreachable?.(url)
+  return message === undefined
+    ? undefined
+    : refuseFields({
+        field: 'consumer.http_subscriber.callback_url',
+        message,
+        actual: maskUrl(url ?? ''),
+      })
+}
+
 /**
  * Returns the command input for the consumer of a new interaction, with the URL of its HTTP
  * subscriber sealed. The input is empty without such a subscriber.
@@ -57,11 +80,11 @@ export function withSealedUrl(
 export function sealedCallback(
   world: Sealing,
   project: string,
-  { consumer }: CreateInteraction,
+  asked: CreateInteraction,
 ): Readonly<Record<string, unknown>> {
-  const subscriber = typeof consumer === 'object' ? consumer.http_subscriber : undefined
+  const subscriber = subscriberOf(asked)
   if (!subscriber) return {}
   const { url, url_parts } = sealUrl(world, project, subscriber.callback_url)
   const http_subscriber = { ...subscriber, callback_url: url }
-  return { consumer: { ...(consumer as Consumer), http_subscriber }, url_parts }
+  return { consumer: { ...(asked.consumer as Consumer), http_subscriber }, url_parts }
 }

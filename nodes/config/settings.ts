@@ -269,8 +269,8 @@ export const table = {
     '',
     each(network),
     'Networks that HTTP actions, webhook deliveries, repository hosts and the definition ' +
-      'resolver may use ' +
-      'in addition to public addresses, also without TLS, such as 127.0.0.1/32,10.0.0.0/8',
+      'resolver may use in addition to public addresses, also without TLS (except the resolver), ' +
+      'such as 127.0.0.1/32,10.0.0.0/8',
   ),
   BATON_EXECUTOR_CONCURRENCY: setting(
     '64',

@@ -210,16 +210,16 @@ export function deliveries({ world, directory, post }: Deliveries): Handler {
       if (isRefusal(opening)) throw new Error(`the delivery could not be read: ${opening.refused}`)
       if (!opening) return UNWANTED
       const outcome = await send(project, delivery_id, opening, attempt, signal)
-      if (!outcome.delivered)
+      const { delivered, response_code: status, pause } = outcome
+      if (!delivered && pause === undefined)
+        world.log.warn(
+          { event: 'delivery_abandoned', delivery: delivery_id, attempt, status },
+          'delivery abandoned',
+        )
+      else if (!delivered)
         world.log.info(
-          {
-            event: outcome.pause === undefined ? 'delivery_abandoned' : 'delivery_attempt_failed',
-            delivery: delivery_id,
-            attempt,
-            status: outcome.response_code,
-            pause: outcome.pause,
-          },
-          outcome.pause === undefined ? 'delivery abandoned' : 'delivery attempt failed',
+          { event: 'delivery_attempt_failed', delivery: delivery_id, attempt, status, pause },
+          'delivery attempt failed',
         )
       return { status: 'completed', result: { ...outcome } }
     },

@@ -42,8 +42,9 @@ const MAX_MESSAGES = 200
 
 /**
  * Returns the recipients of a notice: the addresses in the interaction's delivery or, without a
- * delivery, all targets with an address. The addresses in a delivery belong to people who answer,
- * so reviewers are notified at their stored addresses.
+ * delivery, all targets with an address. An e-mail channel without addresses stands for all
+ * targets too. The addresses in a delivery belong to people who answer, so reviewers are notified
+ * at their stored addresses.
  */
 function recipientsOf(
   { delivery }: Interaction,
@@ -55,11 +56,12 @@ function recipientsOf(
     name,
     ...(target === id && { target }),
   }))
-  if (!delivery || (about === 'submitted' && delivery.channels.some(({ email }) => email)))
-    return everybody
+  const channels = delivery?.channels.filter(({ kind }) => kind === 'email')
+  if (!channels || (about === 'submitted' && channels.length > 0)) return everybody
   // Addresses that differ only in case belong to one mailbox.
   const named = new Map<string, string>()
-  for (const email of delivery.channels.flatMap(({ email }) => email?.to ?? []))
+  const own = everybody.map(({ email }) => email)
+  for (const email of channels.flatMap(({ email }) => email?.to ?? own))
     if (!named.has(email.toLowerCase())) named.set(email.toLowerCase(), email)
   return [...named].map(
     ([key, email]) => everybody.find((one) => one.email.toLowerCase() === key) ?? { email },

@@ -193,7 +193,7 @@ export const unauthenticated = {
             maxLength: 255,
             description:
               'A repeat within 24 hours is the same source event; takes precedence over the ' +
-              'header X-Idempotency-Key',
+              'headers X-Idempotency-Key and Idempotency-Key',
           }),
         ),
       }),
@@ -213,7 +213,9 @@ export const unauthenticated = {
     headers: (brand) => ({
       'X-Idempotency-Key': Type.String({
         maxLength: 255,
-        description: 'A repeat within 24 hours is the same source event',
+        description:
+          'A repeat within 24 hours is the same source event; takes precedence over the header ' +
+          'Idempotency-Key',
       }),
       [`X-${brand}-Signature`]: Type.String({
         pattern: '^sha256=[0-9A-Fa-f]{64}$',

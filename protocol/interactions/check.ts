@@ -211,14 +211,19 @@ export function checkConsumer(consumer: Consumer): FieldError[] {
   )
     faults.push({ field: `consumer.${consumer.kind}`, message: 'is required' })
   const url = consumer.http_subscriber?.callback_url
-  const wrong = url === undefined ? undefined : queryFault(url)
+  const wrong = url === undefined ? undefined : callbackFault(url)
   if (url !== undefined && wrong !== undefined)
-    faults.push({ field: 'consumer.http_subscriber.callback_url', message: wrong })
-  if (url !== undefined && !/^https?:\/\/[^\s/?#]+([/?#]\S*)?$/i.test(url))
     faults.push({
       field: 'consumer.http_subscriber.callback_url',
-      message: 'must be an absolute http or https address',
+      message: wrong,
       actual: maskUrl(url),
     })
   return faults
+}
+function callbackFault(url: string): string | undefined {
+  if (!/^https?:\/\/\S+$/i.test(url) || !URL.canParse(url))
+    return 'must be an absolute http or https address'
+  const { username, password } = new URL(url)
+  if (username !== '' || password !== '') return 'must not contain a user or a password'
+  return queryFault(url)
 }

@@ -188,7 +188,7 @@ function checkCreate(body: CreateInteraction): FieldError[] {
       checkReference(reference, `references[${index}]`),
     ),
     ...(delivery?.channels ?? []).flatMap((channel, index) =>
-      (channel.kind === 'email') === (channel.email !== undefined)
+      channel.kind === 'email' || channel.email === undefined
         ? []
         : [
             {

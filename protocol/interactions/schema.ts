@@ -99,15 +99,18 @@ export const Reference = Closed({
   relation: Type.Optional(Type.String({ maxLength: 128 })),
   label: Type.Optional(Type.String({ maxLength: 256 })),
 })
+/** One address without a display name, so that it can be the recipient of an e-mail. */
+const ADDRESS = '^[^\\s@<>()\\[\\],:;"\\\\]+@[^\\s@<>(),:;"\\\\]+$'
 export const Delivery = Closed({
   channels: Type.Array(
     Closed({
       kind: Type.Enum(['inbox_only', 'email']),
       email: Type.Optional(
         Closed({
-          to: Type.Array(Type.String({ minLength: 3, maxLength: 320 }), {
+          to: Type.Array(Type.String({ pattern: ADDRESS, maxLength: 320 }), {
             minItems: 1,
             maxItems: 100,
+            description: 'The e-mail addresses of the targets if absent',
           }),
         }),
       ),

@@ -227,16 +227,23 @@ t.test('email is sent only if the interaction or the project requests it', async
     async () => mail.letters.length,
     (count) => count > before,
   )
+  const channels = [{ kind: 'inbox_only' }, { kind: 'email' }]
+  await ask({ title: 'Without addresses', target_user_ids: [cy.id], delivery: { channels } })
+  await until(
+    async () => mail.letters.length,
+    (count) => count > before + 1,
+  )
   await s.ok('project.update', { email_notifications: true })
   await ask({ title: 'By setting', target_user_ids: [cy.id] })
   await until(
     async () => mail.letters.length,
-    (count) => count > before + 1,
+    (count) => count > before + 2,
   )
   t.strictSame(
     mail.letters.slice(before).map(({ headers, to }) => [headers['subject'], to]),
     [
       ['Asked', 'cy@example.org'],
+      ['Without addresses', 'cy@example.org'],
       ['By setting', 'cy@example.org'],
     ],
   )
