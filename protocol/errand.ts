@@ -47,8 +47,8 @@ export type Errand =
       readonly member_ids: readonly string[]
     }
   /**
-   * Fires a trigger of a loop for an event of a private session, if the last editor of the loop may
-   * read the session.
+   * Fires a trigger of a loop for an event of a private session or a private artifact, if the last
+   * editor of the loop may read the event.
    */
   | ({ readonly errand: 'firing'; readonly loop_id: string } & HeldFiring)
   /**

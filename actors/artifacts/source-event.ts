@@ -17,13 +17,15 @@ interface Source extends Pick<ServicePublication, 'depth' | 'chain'> {
  * Returns the message that publishes a new artifact, for the `events` actor of the project. The run
  * publishes its own artifacts, because only the run stores the causal chain. The artifact actor
  * publishes all others. It cannot tell whether a session is private, so it marks the events of all
- * sessions as private. If the session is not private, its readers still receive the event.
+ * sessions as private. If the session is not private, its readers still receive the event. The
+ * event of a private artifact is marked with its owner.
  */
 export function artifactSourceEvent(
   project: string,
-  { id: artifact_id, name, mime_type, run_id, size_bytes, sha256, visibility }: ArtifactRecord,
+  artifact: ArtifactRecord,
   { step, session_id, attachment, ...cause }: Source,
 ): Tell {
+  const { id: artifact_id, name, mime_type, run_id, size_bytes, sha256, visibility } = artifact
   const meta = {
     artifact_id,
     kind: attachment ? 'attachment' : 'file',
@@ -44,6 +46,7 @@ export function artifactSourceEvent(
     },
     meta,
     ...(session_id !== undefined && { private_session: session_id }),
+    ...(visibility === 'private' && { private_owner: artifact.owned_by ?? '' }),
     ...cause,
   }
   return { to: { kind: 'events', id: project }, name: 'source.publish', input }

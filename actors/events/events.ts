@@ -14,14 +14,15 @@
 import type { Api } from '../../protocol/api.ts'
 import type { Address, Kind } from '../../protocol/entry.ts'
 import type { Named } from '../../protocol/events/rows.ts'
-import type {
-  ConditionFaults,
-  Firing,
-  Overrun,
-  SourceCommands,
-  SourceEvent,
-  SourcesEvent,
-  TriggerLimits,
+import {
+  type ConditionFaults,
+  type Firing,
+  type Overrun,
+  restrictionOf,
+  type SourceCommands,
+  type SourceEvent,
+  type SourcesEvent,
+  type TriggerLimits,
 } from '../../protocol/events/sources.ts'
 import type { Delivered } from '../../protocol/internal.ts'
 import { getOwn } from '../../protocol/lookup.ts'
@@ -47,6 +48,7 @@ function tellAll(
     depth,
     chain,
     private_session,
+    private_owner,
     occurred_at,
     fires = {},
     overruns = {},
@@ -65,7 +67,7 @@ function tellAll(
     meta,
     depth,
     ...(chain && { chain }),
-    ...(private_session !== undefined && { private_session }),
+    ...restrictionOf({ private_session, private_owner }),
     occurred_at,
   }
   const delivered: Delivered = {

@@ -3,7 +3,7 @@
  * deliveries. The deliveries themselves are in actors/webhooks/.
  */
 import type { JsonObject } from '../../protocol/common.ts'
-import type { SourceEvent } from '../../protocol/events/sources.ts'
+import { restrictionOf, type SourceEvent } from '../../protocol/events/sources.ts'
 import { isInternal } from '../../protocol/events/types.ts'
 import type { DeliveryOpening } from '../../protocol/webhooks/delivery.ts'
 import { reduced } from './reduced.ts'
@@ -69,13 +69,13 @@ export function openingOf(
   id: string,
   source: SourceEvent,
 ): DeliveryOpening {
-  const { id: event_id, event_type, meta, occurred_at, private_session } = source
+  const { id: event_id, event_type, meta, occurred_at } = source
   const { run_id } = meta
   return {
     to: { kind: 'webhook', webhook_id },
     event_type,
     ...(typeof run_id === 'string' && { run_id }),
-    ...(private_session !== undefined && { private_session }),
+    ...restrictionOf(source),
     body: {
       type: event_type,
       data: dataOf(source),

@@ -6,13 +6,14 @@ import type { Api } from '../../protocol/api.ts'
 import { bodyKey, timestamp } from '../../protocol/common.ts'
 import type { Input, Reply } from '../../protocol/contract.ts'
 import type { CustomEvent, Named } from '../../protocol/events/rows.ts'
-import type {
-  Publication,
-  Published,
-  SourceCommands,
-  SourcesEvent,
-  TriggerLimits,
-  UnsureReply,
+import {
+  type Publication,
+  type Published,
+  restrictionOf,
+  type SourceCommands,
+  type SourcesEvent,
+  type TriggerLimits,
+  type UnsureReply,
 } from '../../protocol/events/sources.ts'
 import { extended } from '../../protocol/rules/extended.ts'
 import type { Cause, Decided } from '../actor.ts'
@@ -30,7 +31,7 @@ type Stored = Extract<SourcesEvent, { type: 'source.published' }>
 const isChatter = (event_type: string): boolean =>
   event_type.startsWith('run.') || event_type.startsWith('check.')
 
-/** The wakes, faults and overruns that are stored for an event of a private session: none. */
+/** The wakes, faults and overruns that are stored for a restricted event: none. */
 const UNHEARD = { wakes: {}, faulty: {}, overruns: {} } as const
 
 /**
@@ -56,7 +57,7 @@ function store(
   // true of most such events, so nothing else is computed for them.
   if (chatter && !matched.heard && !hooked) return undefined
   const id = given ?? cause.mint('source_event')
-  const { private_session } = publication
+  const restriction = restrictionOf(publication)
   const limited = withinLimits(
     state,
     { id, event_type, depth, ...(chain && { chain }), fires: matched.fires },
@@ -64,10 +65,9 @@ function store(
     limits,
   )
   const { fires } = limited
-  // An event of a private session must not be disclosed to every reader of a run or loop. It
-  // therefore resumes no wait, and neither faults of conditions nor reasons for a pause are stored.
-  const { wakes, faulty, overruns } =
-    private_session === undefined ? extended(matched, limited) : UNHEARD
+  // A restricted event must not be disclosed to every reader of a run or loop. It therefore resumes
+  // no wait, and neither faults of conditions nor reasons for a pause are stored.
+  const { wakes, faulty, overruns } = restriction ? UNHEARD : extended(matched, limited)
   const hooks: Record<string, string> = {}
   for (const webhook_id of webhook_ids) hooks[webhook_id] = cause.mint('delivery')
   const record = hooked ? publication.record : undefined
@@ -82,7 +82,7 @@ function store(
     ...(record && { record }),
     depth,
     ...(chain && { chain }),
-    ...(private_session !== undefined && { private_session }),
+    ...restriction,
     occurred_at: timestamp(cause.at),
     ...(dedup_key !== undefined && { dedup_key }),
     ...(Object.keys(fires).length > 0 && { fires }),

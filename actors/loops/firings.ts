@@ -1,16 +1,16 @@
 /**
- * Firings for events of private sessions. A loop cannot decide whether its last editor may read the
- * session, so an errand checks this. If the editor may read it, the executor of the errand sends
- * the firing again, together with the editor's id. A run then starts only if that principal is
- * still the last editor.
+ * Firings for events of private sessions and private artifacts. A loop cannot decide whether its
+ * last editor may read the event, so an errand checks this. If the editor may read it, the executor
+ * of the errand sends the firing again, together with the editor's id. A run then starts only if
+ * that principal is still the last editor.
  *
  * Invariants:
- * F1. No run starts for an event of a private session that the loop's last editor may not read. An
- *     unknown editor has no access.
+ * F1. No run starts for a restricted event that the loop's last editor may not read. An unknown
+ *     editor has no access.
  * F2. A firing is stored until its errand has ended, but without the payload of its event.
  */
 import { ERRANDS, type Errand, errandJob } from '../../protocol/errand.ts'
-import type { Firing } from '../../protocol/events/sources.ts'
+import { type Firing, restrictionOf } from '../../protocol/events/sources.ts'
 import { getOwn } from '../../protocol/lookup.ts'
 import type { HeldFiring, LoopCommands, LoopEvent } from '../../protocol/loops/events.ts'
 import type { Cause, Decided } from '../actor.ts'
@@ -32,15 +32,16 @@ function editorOf(state: LoopState): string | undefined {
 }
 
 /**
- * Whether a firing must wait, because it is not known yet whether the last editor may read the
- * private session of its event.
+ * Whether a firing must wait, because it is not known yet whether the last editor may read its
+ * event.
  */
 export const awaitsReadCheck = (state: LoopState, { source, reader }: Firing): boolean =>
-  source.private_session !== undefined && (reader === undefined || reader !== editorOf(state))
+  restrictionOf(source) !== undefined && (reader === undefined || reader !== editorOf(state))
 
 /**
  * Stores a firing and enqueues its errand. A repeat changes nothing. A firing is dropped if the
- * last editor is unknown or too many firings wait.
+ * last editor is unknown or does not own the private artifact of the event, or if too many firings
+ * wait.
  */
 export function hold(
   state: LoopState,
@@ -48,8 +49,8 @@ export function hold(
   cause: Cause,
 ): Decided<LoopEvent, undefined> {
   const editor = editorOf(state)
-  const { private_session, event: _, meta: __, record: ___, ...rest } = source
-  if (editor === undefined || private_session === undefined) return emptyDecision
+  const { event: _, meta: __, record: ___, ...rest } = source
+  if (editor === undefined || (source.private_owner ?? editor) !== editor) return emptyDecision
   const held = Object.values(state.firings ?? {})
   if (held.some((one) => one.trigger_id === trigger_id && one.source.id === source.id))
     return emptyDecision
@@ -60,7 +61,7 @@ export function hold(
     }
   const { self, shard, at } = cause
   const job_id = cause.mint('job')
-  const firing: HeldFiring = { trigger_id, editor, source: { ...rest, private_session } }
+  const firing: HeldFiring = { trigger_id, editor, source: rest }
   return {
     events: [{ type: 'firing.held', job_id, firing }],
     tells: [

@@ -94,7 +94,8 @@ async function contentOf(
     return missing
   if (opening.to.kind !== 'webhook' || opening.to.webhook_id !== webhook_id || opening.once)
     return missing
-  const { private_session: session_id } = opening
+  const { private_session: session_id, private_owner } = opening
+  if (private_owner !== undefined && private_owner !== caller.principal.id) return missing
   if (session_id !== undefined) {
     const hidden = await edge.sessionVisibility.check(project.id, { session_id }, caller)
     if (hidden) return hidden.refused === 'not_found' ? missing : hidden

@@ -1,6 +1,6 @@
 /**
- * Checks whether a principal other than the caller of the request may read a session, for example
- * the last editor of a trigger or a webhook. The check for callers is in `visibility.ts`.
+ * Checks whether a principal other than the caller of the request may read a source event, for
+ * example the last editor of a trigger or a webhook. The check for callers is in `visibility.ts`.
  */
 
 import {
@@ -12,6 +12,7 @@ import {
 import { grantedBy } from '../../protocol/access/roles.ts'
 import { systemRoles } from '../../protocol/access/schema.ts'
 import { isRefusal, type Refusal } from '../../protocol/errors.ts'
+import type { Restriction } from '../../protocol/events/sources.ts'
 import { getOwn } from '../../protocol/lookup.ts'
 import type { Directory } from '../directory.ts'
 import type { World } from '../ports.ts'
@@ -38,23 +39,26 @@ const isAdmin = (home: ProjectDirectory, { keys }: OrganizationDirectory, id: st
   )
 
 /**
- * Returns whether a principal is active and may currently read a session. Returns false if the
- * session does not exist, and a refusal if a directory or the view cannot be read.
+ * Returns whether a principal is active and may currently read an event with a restriction. Returns
+ * false if the session of the restriction does not exist, and a refusal if a directory or the view
+ * cannot be read.
  */
-export async function mayRead(
+export async function mayReadEvent(
   {
     world,
     directory,
   }: { readonly world: Pick<World, 'view' | 'now'>; readonly directory: Directory },
   project: string,
-  session_id: string,
+  { private_session: session_id, private_owner }: Restriction,
   principal_id: string,
 ): Promise<boolean | Refusal> {
+  if ((private_owner ?? principal_id) !== principal_id) return false
   const [home, known] = await Promise.all([directory.project(project), directory.organization()])
   if (isRefusal(home)) return home
   if (isRefusal(known)) return known
   const organization = withoutExpired(known, world.now())
   if (!activePrincipal(home, organization, principal_id)) return false
+  if (session_id === undefined) return true
   const found = await world.view(project, 'session_access', {
     of: { session_id },
     viewer: { id: principal_id, admin: isAdmin(home, organization, principal_id) },

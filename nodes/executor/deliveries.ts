@@ -6,9 +6,10 @@
 
 import type { Directory } from '../../gateway/directory.ts'
 import type { Log, World } from '../../gateway/ports.ts'
-import { mayRead } from '../../gateway/sessions/reader.ts'
+import { mayReadEvent } from '../../gateway/sessions/reader.ts'
 import { SIGNING_KEY } from '../../protocol/access/secret-rows.ts'
 import { isRefusal, type Refusal } from '../../protocol/errors.ts'
+import { restrictionOf } from '../../protocol/events/sources.ts'
 import { getOwn } from '../../protocol/lookup.ts'
 import { secretRef } from '../../protocol/naming.ts'
 import type { OwnerQuery } from '../../protocol/queries/owners.ts'
@@ -78,22 +79,25 @@ export function deliveries({ world, directory, post }: Deliveries): Handler {
   }
 
   /**
-   * Returns why the webhook may not receive an event of a private session; undefined when it may.
+   * Returns why the webhook may not receive an event of a private session or a private artifact;
+   * undefined when it may.
    * @param editor the principal that last changed the webhook.
    */
   async function withheld(
     project: string,
-    { private_session }: DeliveryOpening,
+    opening: DeliveryOpening,
     editor: string | undefined,
   ): Promise<Without | undefined> {
-    if (private_session === undefined) return undefined
+    const restriction = restrictionOf(opening)
+    if (!restriction) return undefined
     const allowed =
       editor !== undefined &&
-      (await mayRead({ world, directory }, project, private_session, editor))
+      (await mayReadEvent({ world, directory }, project, restriction, editor))
     if (isRefusal(allowed)) return unreadable('private session')
+    const what = restriction.private_owner === undefined ? 'session' : 'artifact'
     return allowed
       ? undefined
-      : { error: 'The last editor of the webhook may not read the session.', passes: false }
+      : { error: `The last editor of the webhook may not read the ${what}.`, passes: false }
   }
 
   async function find(project: string, opening: DeliveryOpening): Promise<Target | Without> {

@@ -77,8 +77,31 @@ export interface Publication {
    * editor of the trigger or webhook is such a principal. The event resumes no waits.
    */
   readonly private_session?: string
+  /**
+   * The id of the principal that owns the private artifact of the event. Only this principal can
+   * read the event. As with `private_session`, the event fires a trigger or reaches a webhook only
+   * if the last editor is this principal, and resumes no waits.
+   */
+  readonly private_owner?: string
   /** Id of the event, of the form `sevt_…`, if the producer has already assigned one. */
   readonly id?: string
+}
+/** The restriction of an event to the principals that may read its session or its artifact. */
+export interface Restriction {
+  readonly private_session?: string | undefined
+  readonly private_owner?: string | undefined
+}
+
+/** Returns the restriction of an event; undefined if all principals of the project may read it. */
+export function restrictionOf({
+  private_session,
+  private_owner,
+}: Restriction): Pick<Publication, keyof Restriction> | undefined {
+  if (private_session === undefined && private_owner === undefined) return undefined
+  return {
+    ...(private_session !== undefined && { private_session }),
+    ...(private_owner !== undefined && { private_owner }),
+  }
 }
 /** An event that no run caused, and that has no deduplication key. */
 export type RootPublication = Omit<Publication, 'dedup_key' | 'chain'> & { readonly depth: 0 }

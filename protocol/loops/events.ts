@@ -268,16 +268,14 @@ export interface ChildRequest {
 }
 
 /**
- * A firing that waits until the read access to the private session of its source event has been
- * checked. The payload, metadata and record of the event are omitted.
+ * A firing that waits until the read access to its restricted source event has been checked. The
+ * payload, metadata and record of the event are omitted.
  */
 export interface HeldFiring {
   readonly trigger_id: string
   /** Id of the principal that last edited the loop before the trigger fired. */
   readonly editor: string
-  readonly source: Omit<SourceEvent, 'event' | 'meta' | 'record'> & {
-    readonly private_session: string
-  }
+  readonly source: Omit<SourceEvent, 'event' | 'meta' | 'record'>
 }
 
 /** Internal commands of a loop. */

@@ -70,6 +70,11 @@ export interface DeliveryOpening {
    * editor of the webhook may read the session. Only readers of the session can read the delivery.
    */
   readonly private_session?: string
+  /**
+   * The id of the principal that owns the private artifact of the event. An attempt is made only if
+   * the last editor of the webhook is this principal. Only this principal can read the delivery.
+   */
+  readonly private_owner?: string
   readonly once?: true
 }
 /**

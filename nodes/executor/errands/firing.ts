@@ -1,10 +1,10 @@
 /**
- * Fires a trigger for an event of a private session, if the loop's last editor may read the
- * session.
+ * Fires a trigger for an event of a private session or a private artifact, if the loop's last
+ * editor may read the event.
  */
 
 import { sendNew } from '../../../gateway/http/send.ts'
-import { mayRead } from '../../../gateway/sessions/reader.ts'
+import { mayReadEvent } from '../../../gateway/sessions/reader.ts'
 import { isRefusal } from '../../../protocol/errors.ts'
 import type { Firing } from '../../../protocol/events/sources.ts'
 import { systemOrigin } from '../system-origin.ts'
@@ -17,7 +17,7 @@ import type { Runs } from './errands.ts'
 export const fireTrigger: Runs<'firing'> = async (asking, project, errand) => {
   const { world } = asking
   const { loop_id, trigger_id, editor, source } = errand
-  const allowed = await mayRead(asking, project, source.private_session, editor)
+  const allowed = await mayReadEvent(asking, project, source, editor)
   if (isRefusal(allowed)) return allowed
   if (!allowed) return {}
   const found = await world.view(project, 'event.get', { id: source.id })

@@ -88,6 +88,7 @@ t.test('a completed upload is ready, settles the quota and is published', async 
           visibility: 'private',
         },
         meta,
+        private_owner: 'user_1',
         depth: 0,
       },
     },

@@ -1,6 +1,7 @@
 /**
- * Firings for events of private sessions. A firing is held while an errand checks the access of the
- * loop's last editor. It starts a run only if nobody else has edited the loop in the meantime.
+ * Firings for events of private sessions and private artifacts. A firing is held while an errand
+ * checks the access of the loop's last editor. It starts a run only if no other principal has
+ * edited the loop in the meantime.
  */
 import t from 'tap'
 import type { HeldFiring } from '../../../protocol/loops/events.ts'
@@ -101,4 +102,21 @@ t.test('at most 1,000 firings are held, and the next one logs a warning', async 
   for (let n = 0; n <= 1000; n++) fire(yard, `sevt_${n}`)
   t.equal(jobs(yard).length, 1000)
   t.match(yard.effects(), [{ warn: { about: yard.id, fields: { source_event_id: 'sevt_1000' } } }])
+})
+
+t.test('an event of a private artifact starts a run only for its owner', async (t) => {
+  const yard = made()
+  const ofArtifact = (private_owner: string, reader?: string) => {
+    const { source, ...rest } = firing(yard, 'sevt_1', reader)
+    const { private_session: _, ...open } = source
+    return { ...rest, source: { ...open, private_owner } }
+  }
+  yard.send('trigger.fire', ofArtifact('user_2'))
+  yard.send('trigger.fire', ofArtifact('user_2', 'user_2'))
+  t.strictSame([jobs(yard).length, yard.runs.size], [0, 0])
+  yard.send('trigger.fire', ofArtifact('user_1'))
+  t.equal(yard.runs.size, 0)
+  t.match(spec(yard), { editor: 'user_1', source: { private_owner: 'user_1', event: undefined } })
+  yard.send('trigger.fire', ofArtifact('user_1', 'user_1'))
+  t.equal(yard.runs.size, 1)
 })

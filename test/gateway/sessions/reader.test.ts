@@ -1,8 +1,8 @@
-/** Whether a given principal may read a private session. */
+/** Whether a given principal may read a restricted event. */
 import t from 'tap'
 import type { Directory } from '../../../gateway/directory.ts'
 import type { World } from '../../../gateway/ports.ts'
-import { mayRead } from '../../../gateway/sessions/reader.ts'
+import { mayReadEvent } from '../../../gateway/sessions/reader.ts'
 import type { OrganizationDirectory, ProjectDirectory } from '../../../protocol/access/directory.ts'
 
 t.test(
@@ -29,9 +29,34 @@ t.test(
         },
       }) as unknown as World
     const read = (now: string) =>
-      mayRead({ world: at(now), directory }, 'prj_1', 'ses_1', 'prn_key')
+      mayReadEvent({ world: at(now), directory }, 'prj_1', { private_session: 'ses_1' }, 'prn_key')
     t.equal(await read('2025-12-31T23:59:59.999Z'), true)
     t.strictSame(asked, [{ id: 'prn_key', admin: true }])
     t.equal(await read('2026-01-01T00:00:00.000Z'), false)
   },
 )
+
+t.test('only its owner, while active, reads the event of a private artifact', async (t) => {
+  const home = {
+    principals: {
+      user_1: { state: 'active' },
+      user_2: { state: 'active' },
+      user_3: { state: 'disabled' },
+    },
+    roles: {},
+  } as unknown as ProjectDirectory
+  const directory = {
+    project: () => home,
+    organization: () => ({ keys: {} }),
+  } as unknown as Directory
+  const world = {
+    now: () => 0,
+    view: () => t.fail('no session is looked up'),
+  } as unknown as World
+  const read = (private_owner: string, reader: string) =>
+    mayReadEvent({ world, directory }, 'prj_1', { private_owner }, reader)
+  t.equal(await read('user_1', 'user_1'), true)
+  t.equal(await read('user_1', 'user_2'), false)
+  t.equal(await read('', 'user_2'), false)
+  t.equal(await read('user_3', 'user_3'), false)
+})

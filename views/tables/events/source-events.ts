@@ -12,7 +12,9 @@ import type { SourcesEvent } from '../../../protocol/events/sources.ts'
 import type { ViewQueries } from '../../../protocol/queries/views.ts'
 import { limitOf, type Page, type Paging, page, positionCondition } from '../../page.ts'
 import type { Store, Value } from '../../store.ts'
-import { inReadableSession, viewerValues } from '../sessions/visibility.ts'
+import { eventViewerValues, readableEvent } from '../sessions/visibility.ts'
+
+type Published = Extract<SourcesEvent, { readonly type: 'source.published' }>
 
 /** Stores the source events that an entry of a project's `events` actor publishes. */
 export function applySourceEvents(store: Store, { cursor, entry }: PlacedEntry): void {
@@ -21,6 +23,7 @@ export function applySourceEvents(store: Store, { cursor, entry }: PlacedEntry):
     if (event.type !== 'source.published') continue
     const { id, event_type, source_kind, source_id, dedup_key = null } = event
     const { private_session = null } = event
+    const owner = event.private_owner ?? earlierOwner(store, project, event)
     store.append(
       'source_events',
       cursor + index,
@@ -31,9 +34,29 @@ export function applySourceEvents(store: Store, { cursor, entry }: PlacedEntry):
       source_id,
       dedup_key,
       private_session,
+      owner,
       JSON.stringify(recordOf(event)),
     )
   }
+}
+/**
+ * Returns the owner of the private artifact of an event that an earlier release published without
+ * the owner, and null for all other events. If the view does not have the artifact, returns an
+ * empty text, so that no principal can read the event.
+ */
+function earlierOwner(
+  store: Store,
+  project: number,
+  { source_kind, source_id, event, private_session }: Published,
+): string | null {
+  if (source_kind !== 'artifact' || event['visibility'] !== 'private') return null
+  if (private_session !== undefined) return null
+  const artifact = store.one<{ owner: string }>(
+    'SELECT owner FROM artifacts WHERE id = ? AND project = ?',
+    source_id,
+    project,
+  )
+  return artifact?.owner ?? ''
 }
 const count = (lists: Readonly<Record<string, readonly string[]>> = {}): number =>
   Object.values(lists).reduce((sum, { length }) => sum + length, 0)
@@ -48,7 +71,7 @@ const recordOf = ({
   depth,
   fires,
   wakes,
-}: Extract<SourcesEvent, { type: 'source.published' }>): SourceEventRecord => ({
+}: Published): SourceEventRecord => ({
   id,
   event_type,
   source_kind,
@@ -97,14 +120,14 @@ export function eventList(
   const values: Value[] = [
     project,
     ...given.map(([, value]) => value as string),
-    ...(input.viewer ? viewerValues(input.viewer) : []),
+    ...(input.viewer ? eventViewerValues(input.viewer) : []),
     ...after.values,
     limitOf(input) + 1,
   ]
   const conditions = [
     'project = ?',
     ...given.map(([name]) => `${name} = ?`),
-    ...(input.viewer ? [inReadableSession('source_events')] : []),
+    ...(input.viewer ? [readableEvent('source_events')] : []),
   ]
   const rows = store.upToPage<Row>(
     `SELECT cursor, record
@@ -145,7 +168,7 @@ export function publishedKeys(
 }
 /**
  * Returns a published source event, or `not_found` if it does not exist or the viewer may not read
- * its session.
+ * its session or its artifact.
  */
 export function eventGet(
   store: Store,
@@ -155,10 +178,10 @@ export function eventGet(
   const row = store.one<Row>(
     `SELECT cursor, record
      FROM source_events
-     WHERE id = ? AND project = ?${viewer ? ` AND ${inReadableSession('source_events')}` : ''}`,
+     WHERE id = ? AND project = ?${viewer ? ` AND ${readableEvent('source_events')}` : ''}`,
     id,
     project,
-    ...(viewer ? viewerValues(viewer) : []),
+    ...(viewer ? eventViewerValues(viewer) : []),
   )
   return row
     ? read(row)

@@ -12,6 +12,7 @@ CREATE TABLE source_events (
   source_id TEXT NOT NULL,
   dedup TEXT,
   session TEXT,
+  owner TEXT,
   record TEXT NOT NULL
 );
 CREATE INDEX source_events_dedup ON source_events (project, dedup, cursor) WHERE dedup IS NOT NULL;

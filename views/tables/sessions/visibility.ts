@@ -42,6 +42,16 @@ export const interactionVisibleTo = (
 export const inReadableSession = (alias: string): string => `(${alias}.session IS NULL OR EXISTS (
   SELECT 1 FROM sessions s WHERE s.project = ${alias}.project AND s.id = ${alias}.session AND ${visibleTo('s')}))`
 /**
+ * Returns a condition that is true for the source events, or deliveries of them, that a viewer may
+ * read: `inReadableSession` is true, and the event has no owner or the viewer is the owner.
+ * @param alias as for `inReadableSession`. The table also has the column `owner`: the id of the
+ * principal that owns the private artifact of the event, or null.
+ */
+export const readableEvent = (alias: string): string =>
+  `${inReadableSession(alias)} AND (${alias}.owner IS NULL OR ${alias}.owner = ?)`
+/** Returns the values of the parameters of `readableEvent`. */
+export const eventViewerValues = (viewer: Viewer): Value[] => [...viewerValues(viewer), viewer.id]
+/**
  * Returns a condition that is false for the rows of a session that a viewer may not read, and true
  * for all other rows.
  * @param alias the alias of a table with the columns `project` and `session`, which is null or the

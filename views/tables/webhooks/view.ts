@@ -17,6 +17,7 @@ CREATE TABLE deliveries (
   project INTEGER NOT NULL,
   webhook TEXT NOT NULL,
   session TEXT,
+  owner TEXT,
   created_at INTEGER NOT NULL,
   record TEXT NOT NULL
 );

@@ -11,7 +11,7 @@ import type { DeliveryRecord, Webhook, WebhookEvent } from '../../../protocol/we
 import { equalityConditions, newest, recordWith } from '../../newest.ts'
 import type { Page, Paging } from '../../page.ts'
 import { type Store, WriteBackCache } from '../../store.ts'
-import { inReadableSession, viewerValues } from '../sessions/visibility.ts'
+import { eventViewerValues, readableEvent } from '../sessions/visibility.ts'
 
 /** Milliseconds for which a delivery is shown in lists. */
 const LISTED_MS = 30 * 86_400_000
@@ -78,6 +78,8 @@ interface DeliveryRow {
   readonly project: number
   /** Id of the private session to which the delivered event belongs; null for other events. */
   readonly session: string | null
+  /** Id of the principal that owns the private artifact of the event; null for other events. */
+  readonly owner: string | null
   readonly record: DeliveryRecord
   stored: boolean
 }
@@ -87,31 +89,30 @@ const kept = (store: Store): WriteBackCache<DeliveryRow> =>
     () =>
       new WriteBackCache(
         (id): DeliveryRow | undefined => {
-          const row = store.one<{ project: number; session: string | null; record: string }>(
-            'SELECT project, session, record FROM deliveries WHERE id = ?',
-            id,
-          )
+          const row = store.one<
+            Omit<DeliveryRow, 'record' | 'stored'> & { readonly record: string }
+          >('SELECT project, session, owner, record FROM deliveries WHERE id = ?', id)
           return (
             row && {
-              project: row.project,
-              session: row.session,
+              ...row,
               record: JSON.parse(row.record) as DeliveryRecord,
               stored: true,
             }
           )
         },
         (row, id) => {
-          const { project, session, record } = row
+          const { project, session, owner, record } = row
           if (row.stored)
             store.run('UPDATE deliveries SET record = ? WHERE id = ?', JSON.stringify(record), id)
           else
             store.run(
-              `INSERT OR REPLACE INTO deliveries (id, project, webhook, session, created_at, record)
-               VALUES (?, ?, ?, ?, ?, ?)`,
+              `INSERT OR REPLACE INTO deliveries (id, project, webhook, session, owner, created_at, record)
+               VALUES (?, ?, ?, ?, ?, ?, ?)`,
               id,
               project,
               record.webhook_id,
               session,
+              owner,
               parseTimestamp(record.created_at) ?? 0,
               JSON.stringify(record),
             )
@@ -126,13 +127,14 @@ export function applyDelivery(store: Store, { entry }: PlacedEntry): void {
   for (const event of entry.events as readonly DeliveryEvent[]) {
     if (event.type === 'delivery.opened') {
       const {
-        opening: { to, once, private_session: session = null },
+        opening: { to, once, private_session: session = null, private_owner: owner = null },
         delivery,
       } = event
       if (to.kind === 'webhook' && !once)
         rows.set(event.id, {
           project,
           session,
+          owner,
           record: delivery as DeliveryRecord,
           stored: false,
         })
@@ -162,7 +164,7 @@ export function deliveryList(
     [
       ['webhook = ?', webhook_id],
       ['created_at > ?', now - LISTED_MS],
-      ...(viewer ? [[inReadableSession('deliveries'), ...viewerValues(viewer)] as const] : []),
+      ...(viewer ? [[readableEvent('deliveries'), ...eventViewerValues(viewer)] as const] : []),
     ],
     input,
   )
