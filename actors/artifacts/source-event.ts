@@ -25,7 +25,8 @@ export function artifactSourceEvent(
   artifact: ArtifactRecord,
   { step, session_id, attachment, ...cause }: Source,
 ): Tell {
-  const { id: artifact_id, name, mime_type, run_id, size_bytes, sha256, visibility } = artifact
+  const { name, size_bytes, sha256, visibility, ...record } = artifact
+  const { id: artifact_id, mime_type, run_id } = record
   const meta = {
     artifact_id,
     kind: attachment ? 'attachment' : 'file',
@@ -45,6 +46,8 @@ export function artifactSourceEvent(
       visibility,
     },
     meta,
+    // The other fields of the record are already in the payload.
+    record,
     ...(session_id !== undefined && { private_session: session_id }),
     ...(visibility === 'private' && { private_owner: artifact.owned_by ?? '' }),
     ...cause,

@@ -88,6 +88,13 @@ t.test('a completed upload is ready, settles the quota and is published', async 
           visibility: 'private',
         },
         meta,
+        record: {
+          id: ID,
+          mime_type: 'text/plain',
+          created_at: '2026-01-01T00:00:05.000Z',
+          created_by: 'user_1',
+          owned_by: 'user_1',
+        },
         private_owner: 'user_1',
         depth: 0,
       },

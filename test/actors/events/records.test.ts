@@ -11,6 +11,7 @@ import type { JsonObject } from '../../../protocol/common.ts'
 import { defaultTriggerLimits, type Publication } from '../../../protocol/events/sources.ts'
 import { shownRun } from '../../../protocol/loops/record.ts'
 import { given } from '../../support/given.ts'
+import { bytes, ready } from '../artifacts/story.ts'
 import { answer, asked, record as interactionOf } from '../interactions/story.ts'
 import { Yard } from '../loops/yard.ts'
 import { failed, record as runOf, sleep, started } from '../runs/story.ts'
@@ -136,6 +137,26 @@ t.test('a message: its record with its session and agent', async (t) => {
     content: [say('hi')],
     entry_type: 'message',
     created_at: /Z$/,
+  })
+})
+
+t.test('an artifact: its record and the payload, no other member', async (t) => {
+  const upload = ready({}, { ...bytes, metadata: { a: 1 } })
+  t.strictSame(dataOf(upload.effects, 'artifact.created'), {
+    ...upload.state.artifact,
+    artifact_id: upload.state.artifact?.id,
+    kind: 'file',
+    content_type: 'text/plain',
+  })
+  const artifact = { ...upload.state.artifact, visibility: 'shared', run_id: 'run_1' }
+  const run = started([sleep('s')]).when('run.artifact', { artifact, step: 's' })
+  t.strictSame(dataOf(run.effects, 'artifact.created'), {
+    ...artifact,
+    artifact_id: artifact.id,
+    kind: 'file',
+    content_type: 'text/plain',
+    loop_run_id: 'run_1',
+    step: 's',
   })
 })
 
