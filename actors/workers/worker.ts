@@ -188,15 +188,16 @@ export function workerActor(
           reply: undefined,
         }
       },
-      'worker.attach': (state, { session, environment_id }) => {
+      'worker.attach': (state, { session, environment_id, replaces }) => {
         const { registration, connected, stale } = state
         if (registration?.session !== session || !connected || stale)
           return refuse('not_found', { resource: 'worker' }, 'The worker is not connected.')
         if (registration.environment_id === environment_id) return { events: [], reply: undefined }
-        if (registration.environment_id !== undefined)
+        const served = registration.environment_id
+        if (served !== undefined && served !== replaces)
           return refuse(
             'conflict',
-            { environment_id: registration.environment_id },
+            { environment_id: served },
             'The worker serves another environment.',
           )
         return {

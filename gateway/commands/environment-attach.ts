@@ -3,14 +3,13 @@
  * the environment decides the attachment, and makes the session the worker of the environment. Then
  * the worker's actor assigns the jobs of the environment to the session.
  */
-import { scopeKey } from '../../protocol/environments/commands.ts'
+import { isManagedEnvironment, scopeKey } from '../../protocol/environments/commands.ts'
 import type {
   AttachEnvironment,
   CreateEnvironment,
   Environment,
 } from '../../protocol/environments/schema.ts'
 import { isRefusal, type Refusal, refuse, refuseFields } from '../../protocol/errors.ts'
-import { isId } from '../../protocol/ids.ts'
 import type { Registration } from '../../protocol/workers/socket.ts'
 import { type Call, type Edge, scopeId } from '../call.ts'
 import { originOf } from '../http/origin.ts'
@@ -89,25 +88,29 @@ const creationOf = (
   ...(tags && { tags }),
 })
 
-/** Refuses a worker that already serves a different environment. */
-async function checkFree(
+/**
+ * Returns the id of the destroyed environment that the worker still serves, which the attachment
+ * replaces. Returns null if the worker serves no environment, or the requested one. Refuses a worker
+ * that serves a different environment.
+ */
+async function replacedBy(
   { world }: Edge,
   project: string,
   creation: ReturnType<typeof creationOf>,
   { environment_id: id }: Registration,
-): Promise<Refusal | undefined> {
-  if (id === undefined) return undefined
-  const record = isId(id, 'environment')
-    ? await world.ask({ project, kind: 'environment', id }, 'get', {})
-    : null
+): Promise<string | null | Refusal> {
+  if (id === undefined) return null
+  const other = refuse('conflict', { environment_id: id }, 'The worker serves another environment.')
+  if (!isManagedEnvironment(id)) return other
+  const record = await world.ask({ project, kind: 'environment', id }, 'get', {})
   if (record && isRefusal(record)) return record
-  return record?.name === creation.name && scopeKey(record) === scopeKey(creation)
-    ? undefined
-    : refuse('conflict', { environment_id: id }, 'The worker serves another environment.')
+  if (!record || record.status === 'destroyed') return id
+  return record.name === creation.name && scopeKey(record) === scopeKey(creation) ? null : other
 }
 
 /**
- * Assigns the jobs of the environment to the session. Returns `environment_worker_conflict` if
+ * Assigns the jobs of the environment to the session. `replaces`: the id of the destroyed
+ * environment that the session still serves, or null. Returns `environment_worker_conflict` if
  * another live worker serves the environment.
  */
 async function bind(
@@ -115,6 +118,7 @@ async function bind(
   call: Call,
   environment_id: string,
   { session, instance }: Registration,
+  replaces: string | null,
 ): Promise<Environment | Refusal> {
   const { world } = edge
   const project = scopeId(edge, call)
@@ -125,7 +129,8 @@ async function bind(
   if (standing.worker.session !== session) return refuse('environment_worker_conflict')
   const origin = () => originOf(world, call.caller, call.incoming, call.request_id)
   const worker = workerAt(edge, project, instance)
-  const bound = await sendNew(world, worker, 'worker.attach', { session, environment_id }, origin())
+  const input = { session, environment_id, ...(replaces !== null && { replaces }) }
+  const bound = await sendNew(world, worker, 'worker.attach', input, origin())
   if (!isRefusal(bound)) return standing.environment
   // The session has ended or was attached elsewhere in the meantime. The worker's actor does not
   // report this to the environment, so it is reported here.
@@ -147,15 +152,15 @@ export const prepareAttach: Prepare = async (edge, call) => {
   if (isRefusal(worker)) return worker
   const project = scopeId(edge, call)
   const creation = creationOf(body, call)
-  const refused = await checkFree(edge, project, creation, worker)
-  if (refused) return refused
+  const replaces = await replacedBy(edge, project, creation, worker)
+  if (replaces !== null && isRefusal(replaces)) return replaces
   const { session, instance } = worker
   return {
     id: nameHolder(edge, project, body.name),
     input: { creation, worker: { session, instance } },
     answer: async (reply) => {
       const { id, status_code } = reply as Environment & { readonly status_code?: number }
-      const record = await bind(edge, call, id, worker)
+      const record = await bind(edge, call, id, worker, replaces)
       return isRefusal(record)
         ? record
         : { ...record, ...(status_code !== undefined && { status_code }) }

@@ -42,9 +42,12 @@ export type WorkerCommands = {
   /**
    * Attaches an environment, whose jobs the session accepts from now on. Refused with `not_found`
    * when the session is not connected or is stale, and with `conflict` when it serves another
-   * environment.
+   * environment. `replaces`: the id of a destroyed environment, which the session may still serve.
    */
-  'worker.attach': { input: { session: string; environment_id: string }; reply: undefined }
+  'worker.attach': {
+    input: { session: string; environment_id: string; replaces?: string }
+    reply: undefined
+  }
   /** Marks the session as draining, because the worker has announced that it is draining. */
   'worker.drained': { input: { session: string }; reply: undefined }
   wake: { input: unknown; reply: undefined }

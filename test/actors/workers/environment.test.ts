@@ -34,8 +34,8 @@ class Entry extends Stage<WorkerState, WorkerCommands> {
   closed(leases = 0, session = 's1', generation = 1) {
     return this.run('worker.closed', { session, generation, leases })
   }
-  attach(environment_id: string, session = 's1') {
-    return this.run('worker.attach', { session, environment_id })
+  attach(environment_id: string, session = 's1', more: { replaces?: string } = {}) {
+    return this.run('worker.attach', { session, environment_id, ...more })
   }
 }
 const gone = (session: string, id = ENV, drained = false) => ({
@@ -151,6 +151,21 @@ t.test('an attached environment stays with the session until it ends', async (t)
   t.notOk(late.reply.registration.environment_id, 'it must be attached again')
   t.same(told(late), [])
   t.same(types(entry.attach(ENV)), ['worker.attached'])
+})
+
+t.test('an attachment replaces only the named, destroyed environment', async (t) => {
+  const entry = new Entry()
+  entry.register(1)
+  entry.attach(ENV)
+  const refused = entry.attach(OTHER, 's1', { replaces: 'env_01CCCCCCCCCCCCCCCCCCCCCC0C' })
+  t.match(refused.refusal, { refused: 'conflict', details: { environment_id: ENV } })
+  const done = entry.attach(OTHER, 's1', { replaces: ENV })
+  t.same(types(done), ['worker.attached'])
+  t.match(done.effects, [{ push: { message: { type: 'attach', environment_id: OTHER } } }])
+  t.match(entry.ask('registration', {}), { environment_id: OTHER, attached: true })
+  entry.closed(1)
+  const again = entry.register(2, undefined, 'h1')
+  t.match(again.reply.registration, { environment_id: OTHER, attached: true })
 })
 
 t.test('only a connected session attaches an environment', async (t) => {

@@ -6,7 +6,7 @@ import t from 'tap'
 import type { WorkerLaunch } from '../../../nodes/hosts/provider.ts'
 import { MemoryPlace } from '../../support/memory-provider.ts'
 import { service, type TestWorker } from '../../support/service.ts'
-import { until } from '../support/given.ts'
+import { listOf, until } from '../support/given.ts'
 import { startTestHost } from '../support/hosts.ts'
 import { claim, jobOf, type Received, seen, start } from '../support/sockets.ts'
 
@@ -156,6 +156,39 @@ t.test('other credentials cannot register for an environment of a host', async (
   const label = await s.worker({ worker_instance_id: 'labelled', environment_id: 'gpu-box' })
   await seen(label, 'worker.registered')
   label.close()
+})
+
+t.test('a worker attaches again after its environment was destroyed', async (t) => {
+  const worker = await s.worker({ worker_instance_id: 'again', action_names: ['greet'] })
+  await seen(worker, 'worker.registered')
+  const attach = (name: string) =>
+    s.call('environment.attach', { name, worker_instance_id: 'again' })
+  const first = await attach('again')
+  t.equal(first.status, 201)
+  let id = String(first.body['id'])
+  for (const name of ['again', 'renamed']) {
+    await s.ok('environment.delete', { environment_id: id })
+    const { status, body } = await attach(name)
+    t.equal(status, 201)
+    t.match(body, { name, status: 'ready' })
+    t.not(body['id'], id)
+    id = String(body['id'])
+  }
+  t.equal((await attach('renamed')).status, 200)
+  t.equal((await attach('again')).status, 409, 'it serves one environment')
+  const own = listOf(await s.ok('environment.list', { limit: 200 })).filter(({ name }) =>
+    ['again', 'renamed'].includes(String(name)),
+  )
+  t.strictSame(
+    own.filter(({ status }) => status !== 'destroyed').map((one) => one['id']),
+    [id],
+    'no other environment was created',
+  )
+  const run = await start(s, 'greet', { environment_id: id })
+  const job = await worker.job()
+  t.equal(job['run_id'], run['id'])
+  await worker.report(job)
+  worker.close()
 })
 
 t.test('a connected worker attaches its workspace, and then takes its jobs', async (t) => {
