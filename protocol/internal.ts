@@ -129,6 +129,12 @@ export interface ChildStart {
  * commit that changes the job.
  */
 export type RunCommands = ArtifactRunCommands & {
+  /**
+   * Reports that an environment was created whose use ends with the run. Sent by the environment,
+   * unless a job of the run has created it. The run then reports its end to the environment. If the
+   * run has already ended, it does so at once.
+   */
+  'run.environment': { input: { environment_id: string }; reply: undefined }
   'job.settled': {
     input: {
       job_id: string

@@ -9,7 +9,7 @@ import type {
   EnvironmentBinding,
   EnvironmentCommands,
 } from '../../protocol/environments/commands.ts'
-import type { EnvironmentEvent } from '../../protocol/environments/events.ts'
+import type { EnvironmentEvent, EnvironmentOrigin } from '../../protocol/environments/events.ts'
 import type {
   CreateEnvironment,
   Environment,
@@ -87,8 +87,20 @@ export function createBound(
   }
 }
 
+/**
+ * Whether the use of an environment ends with its run. The use of an environment with a name ends
+ * with the run only if its lifetime is `run`.
+ */
+const endsWithRun = ({ mode, lifetime }: Environment, { holder }: EnvironmentOrigin): boolean =>
+  mode === 'run' && (holder === undefined || lifetime === 'run')
 /** Returns the event that creates an environment with the given record and origin. */
 export const opened = (
   { environment, origin }: EnvironmentCommands['environment.open']['input'],
   id: string,
-): EnvironmentEvent => ({ type: 'environment.created', id, environment, origin })
+): EnvironmentEvent => ({
+  type: 'environment.created',
+  id,
+  environment,
+  origin,
+  ...(endsWithRun(environment, origin) && { notifies_run: true }),
+})

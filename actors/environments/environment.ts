@@ -211,6 +211,18 @@ export const environmentActor = ({
       ...resource.evolve,
     },
     react: {
+      'environment.created': ({ environment, notifies_run }: On<'environment.created'>) =>
+        notifies_run && environment.run_id !== undefined
+          ? [
+              {
+                tell: {
+                  to: { kind: 'run', id: environment.run_id },
+                  name: 'run.environment',
+                  input: { environment_id: environment.id },
+                },
+              },
+            ]
+          : [],
       'environment.jobs_admitted': ({ jobs, fence }: On<'environment.jobs_admitted'>) =>
         toQueues(jobs, 'queue.admit', { fence }),
       'environment.jobs_refused': ({

@@ -29,6 +29,7 @@ import { jobSpec } from './engine/places.ts'
 import { artifactPublished } from './inbound/artifacts.ts'
 import { childCancel, childSettled, childStart } from './inbound/children.ts'
 import { awaiting, deliver, watched } from './inbound/deliver.ts'
+import { environmentBound } from './inbound/environments.ts'
 import { opened, responded, settled } from './inbound/interactions.ts'
 import { jobRetried, jobSettled } from './inbound/jobs.ts'
 import { childAnswered } from './inbound/loops.ts'
@@ -84,6 +85,7 @@ export const run: Actor<
     'event.deliver': deliver,
     wake,
     'run.artifact': artifactPublished,
+    'run.environment': environmentBound,
     'run.open': open,
     'run.begin': beginHeldRun,
     'run.hold': wait,
@@ -147,6 +149,7 @@ export const run: Actor<
     'run.progress_stalled': apply,
     'artifact.created': apply,
     'artifact.published': apply,
+    'environment.bound': apply,
   },
 
   react: {
@@ -155,6 +158,7 @@ export const run: Actor<
     'run.progress_stalled': publishVerdict('run.progress_stalled'),
     'artifact.created': forwardCommand,
     'artifact.published': forwardCommand,
+    'environment.bound': forwardCommand,
     'turn.opened': forwardCommand,
     'turn.stopped': forwardCommand,
     'wait.asked': askToWatch,

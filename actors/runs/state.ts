@@ -249,8 +249,10 @@ export interface Engine extends Place {
   readonly agent_id?: string
   /** The repositories that the first steps of the run clone, one per step. */
   readonly repositories?: readonly Repository[]
-  /** Set if the run has used its own environment, which is notified of the end of the run. */
+  /** Set if the run's own environment exists, which is notified of the end of the run. */
   readonly own_environment?: true
+  /** Ids of the run's named environments, which are notified too. */
+  readonly environments?: readonly string[]
 }
 
 export interface RunState {
@@ -284,9 +286,7 @@ export interface Note {
   readonly take?: string
   /** Id of a wait that the matcher can drop. */
   readonly unwatch?: string
-  /**
-   * Key of the branch that the event concerns. The branch stores the record of the event's step.
-   */
+  /** Key of the branch of the event, which stores the record of the event's step. */
   readonly at?: string
   /** Changes to the branch `at`; null: the branch has ended. */
   readonly place?: Patch<Branch> | null
@@ -297,8 +297,9 @@ export interface Note {
   readonly bundle?: AgentBundle
   /** The outcome of a branch. */
   readonly gave?: { readonly index: number; readonly what: Yield }
-  /** A command to an actor of any shard, sent after the commit. */
+  /** Commands to actors of any shard, sent after the commit. */
   readonly tell?: Tell
+  readonly tells?: readonly Tell[]
 }
 /**
  * Returns the part of a note that makes the matcher drop a wait that ends. The matcher stores waits

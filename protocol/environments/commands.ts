@@ -106,7 +106,7 @@ export type EnvironmentCommands = {
   'environment.done': { input: { readonly job_id: string }; reply: undefined }
   /**
    * Reports that the run that owns the environment has ended, including its cleanup. Sent by the
-   * run if it used the environment.
+   * run if it used the environment, or has received `run.environment`.
    */
   'environment.run_ended': {
     input: { readonly run_id: string; readonly status: 'completed' | 'failed' | 'cancelled' }

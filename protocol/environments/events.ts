@@ -49,6 +49,11 @@ export type EnvironmentEvent =
       readonly id: string
       readonly environment: Environment
       readonly origin: EnvironmentOrigin
+      /**
+       * The use of the environment ends with its run, and the run does not know the environment.
+       * Absent in events of earlier releases.
+       */
+      readonly notifies_run?: true
     })
   /** A client changed the record. */
   | (Recorded & { readonly type: 'environment.updated'; readonly changes: Changes })

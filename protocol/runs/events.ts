@@ -123,6 +123,8 @@ export type RunEventType =
   | 'turn.stopped'
   | 'run.progress_stalled'
   | 'artifact.created'
+  /** An environment was created whose use ends with the run. The timeline does not show it. */
+  | 'environment.bound'
   /** An artifact was published after the end of the run. The timeline does not show it. */
   | 'artifact.published'
 

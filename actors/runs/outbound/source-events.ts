@@ -133,7 +133,7 @@ const moreOf = ({
   ...(stop_reason !== undefined && status !== 'completed' && { stop_reason }),
 })
 
-/** Publishes that the run has ended, and notifies the run's own environment, if the run used it. */
+/** Publishes that the run has ended, and notifies the environments of the run. */
 export const publishEnd =
   (event_type: EmittedType) =>
   (event: RunEvent, self: Address): Effect[] => {
@@ -184,10 +184,11 @@ export function publishSignal({ private: note }: RunEvent, self: Address): Effec
     sourceOf(self.id, (note as { readonly store: StoredSignal }).store),
   )
 }
-/** Sends the command that the event contains, if any. */
+/** Sends the commands that the event contains, if any. */
 export function forwardCommand({ private: content }: RunEvent): Effect[] {
-  const tell = (content as Note | undefined)?.tell
-  return tell ? [{ tell }] : []
+  const { tell, tells } = (content ?? {}) as Note
+  const first: Effect[] = tell ? [{ tell }] : []
+  return tells ? [...first, ...tells.map((one) => ({ tell: one }))] : first
 }
 /** Registers the wait of a step with the matcher. */
 export function askToWatch({ private: content = {} }: RunEvent, self: Address): Effect[] {

@@ -19,7 +19,7 @@ import {
 import type { Tell } from '../../actor.ts'
 import type { Draft } from '../draft.ts'
 import type { RunFault } from '../engine/ending.ts'
-import type { RunState } from '../state.ts'
+import type { Note, RunState } from '../state.ts'
 import type { ActionStep } from './action.ts'
 
 const policyOf = ({ spec }: RunState): EnvironmentPolicy => spec.defaults?.environment ?? {}
@@ -120,23 +120,20 @@ export const ownUse = (
   !state.engine.own_environment && isOwn(state, environment)
     ? { engine: { own_environment: true } }
     : {}
-/**
- * Returns the command that notifies the run's own environment of the end of the run, if the run
- * used it.
- */
+/** Returns the command that notifies an environment of the end of the run. */
+export const runEnded = (id: string, run_id: string, status: string): Tell => ({
+  to: { kind: 'environment', id },
+  name: 'environment.run_ended',
+  input: { run_id, status },
+})
+/** Returns the commands that notify the environments of the run of the end of the run. */
 export const environmentEnds = (
-  { record, engine }: RunState,
+  { record: { id }, engine: { own_environment, environments } }: RunState,
   status: 'completed' | 'failed' | 'cancelled',
-): { readonly tell?: Tell } =>
-  engine.own_environment
-    ? {
-        tell: {
-          to: { kind: 'environment', id: boundEnvironment(record.id) },
-          name: 'environment.run_ended',
-          input: { run_id: record.id, status },
-        },
-      }
-    : {}
+): Pick<Note, 'tell' | 'tells'> => ({
+  ...(own_environment && { tell: runEnded(boundEnvironment(id), id, status) }),
+  ...(environments && { tells: environments.map((one) => runEnded(one, id, status)) }),
+})
 
 /**
  * Returns the repository that the current step clones, or undefined if the step is not a system

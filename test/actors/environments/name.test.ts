@@ -7,7 +7,7 @@ import { environmentName } from '../../../actors/environments/name.ts'
 import type { EnvironmentState } from '../../../actors/environments/state.ts'
 import { refuse } from '../../../protocol/errors.ts'
 import { given } from '../../support/given.ts'
-import { actor, created, ID } from './support.ts'
+import { actor, agent, created, ID, use } from './support.ts'
 
 const free = () => given<object>(defineActor(environmentName))
 const creation = (more: object = {}) => ({
@@ -67,6 +67,33 @@ t.test('the environment of an owner is bound once, and again after its destructi
   t.match(gone.when('environment.bind', input, { self }).reply, { status: 'provisioning' })
   const fault = refuse('conflict', { run_id: 'run_1' })
   t.strictSame(gone.when('environment.bind', { ...input, fault }, { self }).refused, fault)
+})
+
+t.test('a new environment whose use ends with its run notifies the run', async (t) => {
+  const told = (environment_id: string) => [
+    {
+      tell: {
+        to: { kind: 'run', id: 'run_1' },
+        name: 'run.environment',
+        input: { environment_id },
+      },
+    },
+  ]
+  const toRuns = ({ effects }: { readonly effects: readonly object[] }) =>
+    effects.filter((effect) => 'tell' in effect)
+  const ofRun = { mode: 'run', run_id: 'run_1' } as const
+  const bind = (input: object) =>
+    given<EnvironmentState>(actor).when('environment.bind', creation(input), { self })
+  t.strictSame(toRuns(bind(ofRun)), told(ID))
+  t.strictSame(toRuns(bind({ ...ofRun, lifetime: 'explicit' })), told(ID))
+  t.strictSame(toRuns(bind({ mode: 'loop', loop_id: 'loop_1' })), [])
+  t.strictSame(toRuns(created(ofRun)), told(ID), 'an environment with a name')
+  t.strictSame(toRuns(created({ ...ofRun, lifetime: 'explicit' })), [])
+  t.strictSame(toRuns(created()), [])
+  const binding = { mode: 'run' as const, owner_id: 'run_1' }
+  const used = use(created().when('environment.delete'), 'job_1', agent, { binding })
+  t.match(used.state?.record, { run_id: 'run_1' })
+  t.strictSame(toRuns(used), [], 'the run knows the environment that its job creates')
 })
 
 t.test('a change for an earlier record is refused', async (t) => {

@@ -585,8 +585,8 @@ t.test('after any commands, the history of a run is legal and determines its sta
   seen.clear()
   void fc.assert(lives, { numRuns: 750, seed: 1 })
   // Two types are not required because they are too rare: the cancellation of a branch between two
-  // steps (see deliver.test.ts), and a stalled agent (see agent.test.ts). Events of loops and of
-  // artifacts do not occur here.
+  // steps (see deliver.test.ts), and a stalled agent (see agent.test.ts). Events of loops, of
+  // artifacts and of environments that clients create do not occur here.
   const ofLoops = [
     'run.held',
     'usage.recorded',
@@ -594,7 +594,7 @@ t.test('after any commands, the history of a run is legal and determines its sta
     'loop.auto_paused',
     'loop.asked',
   ]
-  const ofArtifacts = ['artifact.created', 'artifact.published']
+  const ofArtifacts = ['artifact.created', 'artifact.published', 'environment.bound']
   t.strictSame(
     Object.keys(run.evolve).filter(
       (type) =>

@@ -7,7 +7,7 @@ import { Worker } from '../../../client/worker.ts'
 import type { WorkerLaunch } from '../../../nodes/hosts/provider.ts'
 import { MemoryPlace } from '../../support/memory-provider.ts'
 import { service } from '../../support/service.ts'
-import { ended, fieldsOf, listOf, until } from '../support/given.ts'
+import { ended, type Found, fieldsOf, listOf, sleeping, until } from '../support/given.ts'
 import { startTestHost } from '../support/hosts.ts'
 
 const s = await service()
@@ -119,6 +119,38 @@ t.test('a job waits for its environment; a cancelled run gives the environment u
   for (const held of place.held.splice(0)) held.finish()
   await gone(id)
   t.equal(place.environments.size, 0)
+})
+
+t.test('environments that clients create for a run end with the run', async (t) => {
+  const { id: run_id } = await s.ok('run.start', { spec: sleeping() })
+  const ofRun = { mode: 'run', run_id }
+  const other = await s.ok('run.start', { spec: sleeping() })
+  const made = [
+    await s.ok('environment.create', ofRun),
+    await s.ok('environment.create', { ...ofRun, name: 'beside' }),
+    (await s.ok('environment.acquire_matching', { mode: 'run', run_id: other['id'] }))[
+      'environment'
+    ],
+  ] as unknown as Found[]
+  const kept = await s.ok('environment.create', { ...ofRun, name: 'kept', lifetime: 'explicit' })
+  const get = (environment: Found) => s.ok('environment.get', { environment_id: environment['id'] })
+  for (const environment of [...made, kept])
+    await until(
+      () => get(environment),
+      ({ status }) => status === 'ready',
+    )
+  for (const id of [run_id, other['id']]) await s.ok('run.cancel', { id })
+  for (const environment of made)
+    await until(
+      () => get(environment),
+      ({ status }) => status === 'destroyed',
+    )
+  t.match(await get(kept), { status: 'ready' })
+  await s.ok('environment.delete', { environment_id: kept['id'] })
+  await until(
+    async () => place.environments.size,
+    (count) => count === 0,
+  )
 })
 
 t.test('a direct call of an environment action names the environment', async (t) => {

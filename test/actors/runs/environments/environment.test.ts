@@ -3,8 +3,9 @@ import t from 'tap'
 import { run } from '../../../../actors/runs/run.ts'
 import type { RunState } from '../../../../actors/runs/state.ts'
 import type { JobHeader } from '../../../../protocol/jobs/rows.ts'
+import { timelineTypes } from '../../../../protocol/runs/events.ts'
 import type { Spec, Step } from '../../../../protocol/workflows/spec.ts'
-import { given, type Outcome } from '../../../support/given.ts'
+import { given, type Outcome, type Scene, typesOf } from '../../../support/given.ts'
 import { action, failed, type Run, record, settle, sleep, started, step } from '../story.ts'
 
 type Policy = NonNullable<NonNullable<Spec['defaults']>['environment']>
@@ -259,4 +260,39 @@ t.test('a run whose turn used its environment reports its end to it', async (t) 
   const gone = asked.when('run.cancel', {})
   t.same(ends(gone), [['env_1', 'cancelled']])
   t.same(ends(opened([agentStep('a', 'coder')]).when('run.cancel', {})), [])
+})
+
+t.test('the end of a run is reported to environments that its jobs did not use', async (t) => {
+  const bound = (scene: Scene<RunState>, environment_id: string) =>
+    scene.when('run.environment', { environment_id })
+  const own = bound(started([action('a')]), 'env_1')
+  t.same(typesOf(own), ['environment.bound'])
+  t.notOk(timelineTypes.has('environment.bound'))
+  t.same(ends(own), [], 'not before the end')
+  t.same(typesOf(bound(own, 'env_1')), [], 'a repeat changes nothing')
+  t.same(ends(settle(own, 'job_1', 'completed')), [['env_1', 'completed']])
+  const both = bound(bound(own, LEASED), STEP_OWN)
+  t.same(typesOf(bound(both, LEASED)), [])
+  t.same(ends(settle(both, 'job_1', 'failed')), [
+    ['env_1', 'failed'],
+    [LEASED, 'failed'],
+    [STEP_OWN, 'failed'],
+  ])
+  const used = bound(started([bash('a')]), 'env_1')
+  t.same(typesOf(used), [], 'a job has used it before')
+  t.same(ends(settle(used, 'job_1', 'completed')), [['env_1', 'completed']])
+  t.same(given<RunState>(run).when('run.environment', { environment_id: 'env_1' }).events, [])
+})
+
+t.test('a run that has ended reports its end to a new environment at once', async (t) => {
+  const done = settle(started([action('a')]), 'job_1', 'completed')
+  const late = done.when('run.environment', { environment_id: LEASED })
+  t.same(ends(late), [[LEASED, 'completed']])
+  t.equal(late.state.record.updated_at, done.state.record.updated_at)
+  t.same(ends(late.when('run.environment', { environment_id: LEASED })), [[LEASED, 'completed']])
+  const broken = failed().when('run.environment', { environment_id: LEASED })
+  t.same(ends(broken), [[LEASED, 'failed']])
+  const retried = broken.when('run.retry', {})
+  const id = jobIn(retried)?.id ?? ''
+  t.same(ends(settle(retried, id, 'completed')), [[LEASED, 'completed']], 'and the next end, too')
 })
