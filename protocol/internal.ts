@@ -224,8 +224,14 @@ export type RunCommands = ArtifactRunCommands & {
   'run.displace': { input: { deleted?: true }; reply: undefined }
   /**
    * Reports that the daily budget of the loop is spent. Sent by the loop. Amounts are in credits.
+   * `until`: the time in Unix milliseconds at which the budget is available again; a time that is
+   * not in the future releases the run. `continues`: an agent of the run continues the turn that
+   * spent the budget, so the run ends now.
    */
-  'run.halt': { input: { used: number; limit: number }; reply: undefined }
+  'run.halt': {
+    input: { used: number; limit: number; until?: number; continues?: true }
+    reply: undefined
+  }
   /**
    * Ends a failed run after its loop has recorded the failure. Sent by the loop. `paused`: the
    * failure reached the threshold at which the loop is paused.

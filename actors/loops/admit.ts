@@ -12,13 +12,15 @@
  *     has ended.
  * A2. Waiting runs are admitted in FIFO order. A run overtakes only runs that wait for the limit of
  *     their own trigger.
- * A3. No run waits while there is capacity. Exceptions: the loop is not active, the run waits for a
- *     slot in the organization, or its admission follows in the next commit.
+ * A3. No run waits while there is capacity. Exceptions: the loop is not active, its daily budget is
+ *     spent, the run waits for a slot in the organization, or its admission follows in the next
+ *     commit.
  */
 
 import type { QueueReason } from '../../protocol/loops/run.ts'
 import type { ConcurrencyPolicy, Trigger } from '../../protocol/loops/schema.ts'
-import { type Draft, emit, tellRun } from './draft.ts'
+import { exhaustion } from './budget.ts'
+import { continueAt, type Draft, emit, tellRun } from './draft.ts'
 import { askAgain, askForPlace, isHeld } from './places.ts'
 import { type LoopState, triggersOf } from './state.ts'
 
@@ -160,7 +162,7 @@ function displace(
     emit(on, { type: 'run.displaced', run_id })
     tellRun(on, run_id, 'run.displace', on.state.deleted ? { deleted: true } : {})
   }
-  if (going.length > MAX_DISPLACED) emit(on, { type: 'loop.busy', more_at: on.cause.at + 1 })
+  if (going.length > MAX_DISPLACED) continueAt(on, on.cause.at + 1)
 }
 /** Displaces all waiting runs, because their loop was deleted. */
 export const dismiss = (on: Draft): void => displace(on, () => true, Infinity)
@@ -180,20 +182,26 @@ export function continueDisplacing(on: Draft): void {
 }
 
 /**
- * Admits waiting runs in order while there is capacity. Runs beyond the limit of one commit follow
+ * Admits waiting runs in order while there is capacity. While the daily budget is spent, all runs
+ * keep waiting. Runs beyond the limit of one commit follow
  * in the next commit.
  */
 export function admitWaiting(on: Draft): void {
   askAgain(on)
+  const { line, record } = on.state
+  if (line.length === 0 || record?.status !== 'active') return
+  const spent = exhaustion(on.state, on.cause.at)
+  if (spent) {
+    continueAt(on, spent.until)
+    return
+  }
   const capacity = capacityOf(on.state)
   let count = 0
-  for (const { run_id, trigger_id = '' } of on.state.record?.status === 'active'
-    ? [...on.state.line]
-    : []) {
+  for (const { run_id, trigger_id = '' } of [...line]) {
     if (capacity.total >= capacity.limit) return
     if (trigger_id !== '' && capacity.of(trigger_id) >= capacity.rule(trigger_id).limit) continue
     if (++count > MAX_ADMITTED) {
-      emit(on, { type: 'loop.busy', more_at: on.cause.at + 1 })
+      continueAt(on, on.cause.at + 1)
       return
     }
     capacity.enter(trigger_id)

@@ -21,6 +21,7 @@ import { reservedTags } from '../../protocol/naming.ts'
 import type { Cause, Decision } from '../actor.ts'
 import { changeOf } from '../configuration.ts'
 import { admitWaiting, dismiss } from './admit.ts'
+import { updateHalts } from './budget.ts'
 import { decided, draft, emit, emptyDecision, type LoopOptions } from './draft.ts'
 import { type ExistingLoop, isExisting, type LoopState } from './state.ts'
 import { derivedEvents, handlesOf, materialize } from './triggers.ts'
@@ -246,6 +247,7 @@ function followUp(
   cause: Cause,
 ): Decision<LoopEvent, Loop> {
   for (const event of derivedEvents(before, on.state, organization, cause)) emit(on, event)
+  updateHalts(on)
   admitWaiting(on)
   const { record } = on.state
   return record ? decided(on, record) : refuse('not_found')

@@ -34,6 +34,7 @@ export const draft = (state: LoopState, cause: Cause, options: LoopOptions): Dra
     active: { ...state.active },
     leaving: { ...state.leaving },
     places: { ...state.places },
+    ...(state.halted && { halted: { ...state.halted } }),
     line: [...state.line],
     spent: [...state.spent],
     clocks: { ...state.clocks },
@@ -44,6 +45,10 @@ export const draft = (state: LoopState, cause: Cause, options: LoopOptions): Dra
 export function emit(on: Draft, event: LoopEvent): void {
   on.events.push(event)
   on.state = evolveLoop[event.type](on.state, event as never, on.cause.at)
+}
+/** Wakes the loop at a time in Unix milliseconds, or at the earlier time that is already set. */
+export function continueAt(on: Draft, more_at: number): void {
+  if ((on.state.more_at ?? Infinity) > more_at) emit(on, { type: 'loop.busy', more_at })
 }
 /** Sends a command to a run of this loop, in the same commit. */
 export const tellRun = <

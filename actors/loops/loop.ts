@@ -22,6 +22,7 @@ import type { TriggerFacts, TriggerStanding } from '../../protocol/loops/rows.ts
 import type { LoopStanding } from '../../protocol/loops/standing.ts'
 import { type Actor, type AnyActor, type Cause, defineActor, type Effect } from '../actor.ts'
 import { managed, singleResource } from '../blueprints/managed.ts'
+import { spentBudget } from './budget.ts'
 import { fireAsTest, start } from './client-start.ts'
 import { create, end, remove, settleHandle, update } from './define.ts'
 import type { LoopOptions } from './draft.ts'
@@ -257,8 +258,11 @@ export function loopActor(options: LoopOptions): AnyActor {
       ],
     },
     ask: {
-      /** The version that a new start uses, or null if there is no such loop. */
-      version: (state) => (isExisting(state) ? state.version : null),
+      version: (state, _, at) => {
+        if (!isExisting(state)) return null
+        const spent_budget = spentBudget(state, at)
+        return { ...state.version, ...(spent_budget && { spent_budget }) }
+      },
       trigger: factsOf,
       triggers: standingsOf,
       standing: standingOf,

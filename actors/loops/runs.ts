@@ -6,15 +6,15 @@
 
 import { timestamp } from '../../protocol/common.ts'
 import { getOwn } from '../../protocol/lookup.ts'
-import { creditsOf, milliOf } from '../../protocol/loops/credits.ts'
 import type { LoopCommands, LoopEvent } from '../../protocol/loops/events.ts'
 import type { Cause, Decision } from '../actor.ts'
 import { admitWaiting, continueDisplacing, dismiss, judge } from './admit.ts'
+import { haltIfSpent, updateHalts } from './budget.ts'
 import { decided, draft, emit, emptyDecision, type LoopOptions, tellRun } from './draft.ts'
 import { askForPlace, givePlaceBack } from './places.ts'
 import { standingEvents } from './standing.ts'
 import { fireSchedules } from './start.ts'
-import { isExisting, type LoopState, spentToday, WINDOW_MS } from './state.ts'
+import { isExisting, type LoopState, WINDOW_MS } from './state.ts'
 import { derivedEvents } from './triggers.ts'
 
 type Told<N extends keyof LoopCommands> = LoopCommands[N]['input']
@@ -68,7 +68,8 @@ export function left(
 
 /**
  * Handles the recovery of a failed run. The run may have to wait, but is never rejected and
- * displaces no run.
+ * displaces no run. The run itself refuses a recovery while the daily budget is spent. If the budget
+ * was spent in the meantime, the run ends before its next step.
  */
 export function returns(
   options: LoopOptions,
@@ -88,6 +89,7 @@ export function returns(
     tellRun(on, run_id, 'run.hold', { queue_reason: verdict.waits })
   } else {
     emit(on, { type: 'run.admitted', ...of })
+    haltIfSpent(on, run_id)
     if (askForPlace(on, run_id))
       tellRun(on, run_id, 'run.hold', { queue_reason: 'plan_concurrency' })
     else tellRun(on, run_id, 'run.begin', {})
@@ -96,25 +98,18 @@ export function returns(
 }
 
 /**
- * Records the spending of a run. If this uses up the daily budget, the run does not start any more
- * steps.
+ * Records the spending of a run. If the daily budget is spent then, the active runs of the loop do
+ * not start any more steps.
  */
 export function spend(
   options: LoopOptions,
   state: LoopState,
-  { run_id, milli }: Told<'run.spent'>,
+  { run_id, milli, continues }: Told<'run.spent'>,
   cause: Cause,
 ): Decision<LoopEvent, undefined> {
   const on = draft(state, cause, options)
   emit(on, { type: 'credits.spent', at: Math.floor(cause.at / WINDOW_MS) * WINDOW_MS, milli })
-  const { daily_budget_usd, daily_credit_budget } = state.record?.limits ?? {}
-  const daily = milliOf({
-    ...(daily_budget_usd !== undefined && { budget_usd: daily_budget_usd }),
-    ...(daily_credit_budget !== undefined && { credit_budget: daily_credit_budget }),
-  })
-  const used = spentToday(on.state, cause.at)
-  if (daily !== undefined && used >= daily)
-    tellRun(on, run_id, 'run.halt', { used: creditsOf(used), limit: creditsOf(daily) })
+  updateHalts(on, { run_id, ...(continues && { continues }) })
   return decided(on, undefined)
 }
 
@@ -130,6 +125,7 @@ export function wake(
     emit(on, { type: 'loop.busy', more_at: null })
     if (state.deleted) dismiss(on)
     else {
+      updateHalts(on)
       continueDisplacing(on)
       admitWaiting(on)
     }

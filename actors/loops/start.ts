@@ -12,13 +12,13 @@ import {
   refuseFields,
 } from '../../protocol/errors.ts'
 import { type Chain, MAX_CHAIN_DEPTH, type SourceEvent } from '../../protocol/events/sources.ts'
-import { milliOf } from '../../protocol/loops/credits.ts'
 import type { LoopCommands, LoopEvent, RunOpening } from '../../protocol/loops/events.ts'
 import { specOf } from '../../protocol/loops/schema.ts'
 import { latestFire, nextFire } from '../../protocol/rules/schedule.ts'
 import { applyDefaults } from '../../protocol/rules/workflow-check/declared.ts'
 import type { Cause, Decision } from '../actor.ts'
 import { judge, type Verdict } from './admit.ts'
+import { spentBudget } from './budget.ts'
 import {
   type Draft,
   decided,
@@ -36,7 +36,6 @@ import {
   type KnownTrigger,
   type LoopState,
   liveTrigger,
-  spentToday,
 } from './state.ts'
 import { derivedEvents } from './triggers.ts'
 
@@ -72,17 +71,8 @@ function closed(state: LoopState, at: number): Refusal | undefined {
   if (state.record.status === 'paused') return refuse('loop_paused', { status: 'paused' })
   if (state.record.status !== 'active' || !state.record.steps?.length)
     return refuse('loop_not_runnable', { status: state.record.status })
-  const { daily_budget_usd, daily_credit_budget } = state.record.limits ?? {}
-  const daily = milliOf({
-    ...(daily_budget_usd !== undefined && { budget_usd: daily_budget_usd }),
-    ...(daily_credit_budget !== undefined && { credit_budget: daily_credit_budget }),
-  })
-  return daily !== undefined && spentToday(state, at) >= daily
-    ? refuse('budget_exhausted', {
-        daily_credit_budget: daily / 1000,
-        credit_spent: spentToday(state, at) / 1000,
-      })
-    : undefined
+  const spent = spentBudget(state, at)
+  return spent && refuse('budget_exhausted', { ...spent })
 }
 
 /** Opens a run, or returns the reason why no run was opened. */

@@ -52,6 +52,11 @@ export interface LoopState {
    * thousandths of a credit.
    */
   spent: [at: number, milli: number][]
+  /**
+   * For each active run that was halted because the daily budget was spent, the time in Unix
+   * milliseconds at which its halt ends; absent: no run was halted.
+   */
+  halted?: Record<string, number>
   /** The next fire times of schedules, by trigger id. */
   clocks: Record<string, Clock>
   /** Keys of the most recently settled firings, to detect repeats. */
@@ -105,7 +110,8 @@ export const isExisting = (state: LoopState): state is ExistingLoop =>
 
 /** Number of firings that are remembered to detect repeats. */
 const REMEMBERED = 2000
-const DAY_MS = 86_400_000
+/** Length in milliseconds of the period that the daily budget covers. */
+export const DAY_MS = 86_400_000
 /** Length in milliseconds of the windows in which spending is summed. */
 export const WINDOW_MS = 300_000
 
@@ -152,6 +158,7 @@ const dropped = (state: LoopState, run_id: string): LoopState => {
   delete state.active[run_id]
   delete state.leaving[run_id]
   delete state.places[run_id]
+  if (state.halted) delete state.halted[run_id]
   const index = state.line.findIndex((waiting) => waiting.run_id === run_id)
   if (index >= 0) state.line.splice(index, 1)
   return state
@@ -243,6 +250,10 @@ export const evolveLoop: Evolve = {
     state.spent = state.spent.filter(([from]) => from + DAY_MS > now)
     return state
   },
+  'runs.halted': (state, { run_ids, until }) => ({
+    ...state,
+    halted: { ...state.halted, ...Object.fromEntries(run_ids.map((id) => [id, until])) },
+  }),
   'loop.busy': (state, { more_at }) => {
     if (more_at === null) delete state.more_at
     else state.more_at = more_at
@@ -279,8 +290,9 @@ export const evolveLoop: Evolve = {
 }
 
 /**
- * Returns the time of the next wake in Unix milliseconds, when a schedule is due or work that was
- * left to a later commit continues. Returns undefined if no wake is needed.
+ * Returns the time of the next wake in Unix milliseconds, when a schedule is due, work that was
+ * left to a later commit continues, or waiting runs may start because budget is available again.
+ * Returns undefined if no wake is needed.
  */
 export function deadline(state: LoopState): number | undefined {
   const first = Object.values(state.clocks).reduce(

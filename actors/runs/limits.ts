@@ -2,7 +2,11 @@
  * Limits of a run, checked before every step outside of the cleanup. A run that a limit stopped can
  * be recovered only if the recovery raises the limit (commands/control.ts), with two exceptions.
  * The step limit cannot be raised, so a run that it stopped cannot be recovered. The daily budget
- * belongs to the loop, so a run that it stopped can be recovered without raising it.
+ * belongs to the loop, so a run that it stopped can be recovered when the loop has budget again.
+ *
+ * When a loop has spent its daily budget, it halts all of its active runs (../loops/budget.ts). The
+ * halt states when the budget is available again. A run that reaches its next step at that time or
+ * later continues.
  *
  * Spending is the sum of the reported usages, so calls in progress may exceed the budget.
  */
@@ -85,18 +89,29 @@ export function stopped(on: Draft): boolean {
  */
 export function overspent(on: Draft): boolean {
   const { credit_budget = 0, credit_spent = 0 } = on.state.record
-  const { spent_out } = on.state.engine
+  const halted = haltOf(on)
   if (credit_budget > 0 && credit_spent >= credit_budget)
     exceedBudget(on, credit_spent, credit_budget)
-  else if (spent_out)
+  else if (halted)
     stop(
       on,
       'budget_exceeded',
-      { limit_kind: 'daily_budget', ...(spent_out !== true && spent_out) },
+      { limit_kind: 'daily_budget', ...halted },
       'The loop has spent its daily budget',
     )
   else return false
   return true
+}
+
+/**
+ * Returns the amounts of the loop's spent daily budget, or undefined if it is not spent. The amounts
+ * are absent in runs of older releases.
+ */
+function haltOf({ state, cause }: Draft): { used?: number; limit?: number } | undefined {
+  const { spent_out } = state.engine
+  if (spent_out === undefined || spent_out === true) return spent_out && {}
+  const { used, limit, until = Infinity } = spent_out
+  return until > cause.at ? { used, limit } : undefined
 }
 
 /** Ends the run, even while a step is active, because its time limit has passed. */

@@ -241,10 +241,10 @@ export interface Engine extends Place {
   /** Ids of the most recently recorded usages, to detect repeats. */
   readonly usages?: readonly string[]
   /**
-   * Set when the loop has spent its daily budget: the credits used and the limit. `true` in runs of
-   * older releases.
+   * Set when the loop has spent its daily budget: the credits used, the limit, and the Unix
+   * milliseconds at which the halt ends. In runs of older releases, `true`, or without `until`.
    */
-  readonly spent_out?: true | { readonly used: number; readonly limit: number }
+  readonly spent_out?: true | Readonly<{ used: number; limit: number; until?: number }>
   /** The agent for steps that specify none. */
   readonly agent_id?: string
   /** The repositories that the first steps of the run clone, one per step. */

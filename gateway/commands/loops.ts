@@ -201,8 +201,8 @@ async function save(
 }
 
 /**
- * Returns the current version of a run's loop, or an empty object when the run has no loop or does
- * not exist.
+ * Returns the current version of a run's loop, and the loop's daily budget if it is spent. Returns
+ * an empty object when the run has no loop or does not exist.
  */
 export async function versionOfRun(
   { world }: Edge,
@@ -214,7 +214,9 @@ export async function versionOfRun(
   if (!run || !('loop_id' in run)) return {}
   const version = await world.ask({ project, kind: 'loop', id: run.loop_id }, 'version', {})
   if (isRefusal(version)) return version
-  return version ? { current_version: version.number } : {}
+  if (!version) return {}
+  const { number, spent_budget } = version
+  return { current_version: number, ...(spent_budget && { spent_budget }) }
 }
 const recover: Prepare = async (edge, { project, slots }) => {
   const id = slots['id'] ?? ''

@@ -148,6 +148,11 @@ export interface Definition {
   readonly version: number
   readonly spec: Spec
 }
+/** A spent daily budget of a loop. Amounts are in credits. */
+export interface SpentBudget {
+  readonly daily_credit_budget: number
+  readonly credit_spent: number
+}
 /** The data that the gateway adds to commands that retry or recover a run. */
 export interface RecoverExtra {
   /**
@@ -155,6 +160,8 @@ export interface RecoverExtra {
    * version.
    */
   readonly current_version?: number
+  /** The daily budget of the run's loop, if it is spent. */
+  readonly spent_budget?: SpentBudget
 }
 /** The data that the gateway adds to commands that start a run. */
 export interface StartExtra {

@@ -148,9 +148,11 @@ export type LoopEvent =
    * interval that contains the expense, in Unix milliseconds.
    */
   | (Event & { readonly type: 'credits.spent'; readonly at: number; readonly milli: number })
+  /** The daily budget is spent, so active runs are halted until `until`, in Unix milliseconds. */
+  | (Event & Readonly<{ type: 'runs.halted'; run_ids: readonly string[]; until: number }>)
   /**
-   * The loop continues work that did not fit into one commit at `more_at`, in Unix milliseconds. If
-   * `more_at` is null, no work remains.
+   * The loop continues work that did not fit into one commit, or waits for the daily budget, until
+   * `more_at`, in Unix milliseconds. If `more_at` is null, no work remains.
    */
   | (Event & { readonly type: 'loop.busy'; readonly more_at: number | null })
   /** The new list of all triggers that listen to source events. */
@@ -311,8 +313,11 @@ export type LoopCommands = {
    * when the loop admits it.
    */
   'run.returns': { input: { run_id: string; trigger_id?: string }; reply: undefined }
-  /** Reports that a run of this loop has spent `milli` more thousandths of a credit. */
-  'run.spent': { input: { run_id: string; milli: number }; reply: undefined }
+  /**
+   * Reports that a run of this loop has spent `milli` more thousandths of a credit. `continues`: the
+   * agent that spent them continues its turn with tool calls.
+   */
+  'run.spent': { input: { run_id: string; milli: number; continues?: true }; reply: undefined }
   /**
    * Binds a handle if a trigger of the loop uses it; otherwise, frees it. Sent by the actor of the
    * handle after the reservation has expired.

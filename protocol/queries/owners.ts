@@ -16,6 +16,7 @@ import type {
   OrganizationDirectory,
   ProjectDirectory,
   ReachablePerson,
+  SpentBudget,
 } from '../access/directory.ts'
 import type { FoundSecret, Secret } from '../access/secret-rows.ts'
 import type { ActionCall } from '../actions/invocation.ts'
@@ -215,8 +216,14 @@ export interface OwnerQueries {
   loop: {
     /** The loop as a blueprint resource, or null. */
     resource: { input: NoInput; reply: KnownResource | null }
-    /** The version that a new run uses, or null when there is no such loop. */
-    version: { input: NoInput; reply: { readonly number: number } | null }
+    /**
+     * The version that a new run uses, and the daily budget if it is spent. Null when there is no
+     * such loop.
+     */
+    version: {
+      input: NoInput
+      reply: { readonly number: number; readonly spent_budget?: SpentBudget } | null
+    }
     trigger: { input: { readonly trigger_id: string }; reply: TriggerFacts | null }
     triggers: { input: NoInput; reply: TriggerStanding[] | null }
     standing: { input: { readonly loop_id: string }; reply: LoopStanding }

@@ -164,7 +164,13 @@ const recovering = {
   ...onlyIncluding(runAdditions),
   reply: Run,
   status: 202,
-  errors: ['not_found', 'run_not_failed', 'run_version_superseded', 'limit_not_raised'],
+  errors: [
+    'not_found',
+    'run_not_failed',
+    'run_version_superseded',
+    'limit_not_raised',
+    'budget_exhausted',
+  ],
 } as const
 
 export const runs = {

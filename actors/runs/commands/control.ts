@@ -155,6 +155,7 @@ function recovery(
     })
   const blocked = limitNotRaised(state, input, cause)
   if (blocked) return blocked
+  if (input.spent_budget) return refuse('budget_exhausted', { ...input.spent_budget })
   const replaced = input.input === undefined ? undefined : inputFor(state, input.input)
   if (isRefusal(replaced)) return replaced
   const on = draft(state, cause)

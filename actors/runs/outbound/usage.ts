@@ -64,27 +64,39 @@ export function recordUsage(
     },
     note: { engine: { usages: [...(state.engine.usages ?? []), usage_id].slice(-REMEMBERED) } },
   })
-  if (counted > 0) tellLoop(on, 'run.spent', { run_id: state.record.id, milli: counted })
-  const goesOn =
-    !ends &&
-    !hasEnded(state) &&
-    !state.record.cancel_requested &&
-    !state.engine.ending &&
-    waitingAt(state, ({ kind }) => kind === 'agent') !== undefined
-  if (goesOn && overspent(on)) advance(on)
+  const continues = !ends && isAgentActive(state)
+  if (counted > 0)
+    tellLoop(on, 'run.spent', {
+      run_id: state.record.id,
+      milli: counted,
+      ...(continues && { continues }),
+    })
+  if (continues && overspent(on)) advance(on)
   return withoutReply(on)
 }
 
+/** Whether a limit may end the run now because its agent continues. */
+const isAgentActive = (state: RunState): boolean =>
+  !hasEnded(state) &&
+  !state.record.cancel_requested &&
+  !state.engine.ending &&
+  waitingAt(state, ({ kind }) => kind === 'agent') !== undefined
+
 /**
- * Records that the loop has spent its daily budget. This run then does not start any more steps.
+ * Records until when the daily budget of the loop is spent. Until then, this run does not start any
+ * more steps. A time that is not in the future releases the run.
  */
 export function halt(
   state: RunState | null,
-  { used, limit }: RunCommands['run.halt']['input'],
+  { used, limit, until, continues }: RunCommands['run.halt']['input'],
   cause: Cause,
 ): Decision<RunEvent, undefined> {
   if (!state || hasEnded(state)) return emptyDecision
+  const isReleased = until !== undefined && until <= cause.at
+  if (isReleased && !state.engine.spent_out) return emptyDecision
   const on = draft(state, cause)
-  emit(on, 'run.held', { note: { engine: { spent_out: { used, limit } } } })
+  const spent_out = isReleased ? null : { used, limit, ...(until !== undefined && { until }) }
+  emit(on, 'run.held', { note: { engine: { spent_out } } })
+  if (continues && isAgentActive(state) && overspent(on)) advance(on)
   return withoutReply(on)
 }

@@ -33,6 +33,8 @@ export class Yard {
     { state: 'waiting' | 'running' | 'leaving' | 'ended'; opening: Values; trigger: string }
   >()
   readonly began: string[] = []
+  /** The halts that runs were told, in order. */
+  readonly halts: { readonly run_id: string; readonly said: Values }[] = []
   #count: number
 
   /**
@@ -96,6 +98,8 @@ export class Yard {
     } else if (name === 'run.begin' && run) {
       run.state = 'running'
       this.began.push(id)
+    } else if (name === 'run.halt') {
+      this.halts.push({ run_id: id, said })
     } else if (name === 'run.displace' && run && run.state !== 'ended')
       run.state = run.state === 'waiting' ? 'ended' : 'leaving'
   }

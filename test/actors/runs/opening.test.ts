@@ -202,6 +202,36 @@ t.test(
   },
 )
 
+t.test('a halt ends when the daily budget is available again', async (t) => {
+  const halted = (until: number) =>
+    open([wait('a'), action('b')]).when('run.halt', { used: 10, limit: 10, until })
+  const { at } = halted(0)
+  const go = (time: number) => halted(at + 1000).when('run.signal', { name: 'go' }, { at: time })
+  t.match(shown(fails(go(at + 999))), { status: 'failed', stop_reason: 'budget_exceeded' })
+  t.ok(typesOf(go(at + 1000)).includes('action.called'))
+  const released = halted(at + 1000).when('run.halt', { used: 10, limit: 20, until: at })
+  t.ok(typesOf(released.when('run.signal', { name: 'go' })).includes('action.called'))
+  t.strictSame(released.when('run.halt', { used: 10, limit: 20, until: at }).events, [])
+})
+
+t.test('a run cannot be recovered while the daily budget of its loop is spent', async (t) => {
+  const stopped = open([wait('a'), action('b')])
+    .when('run.halt', { used: 10, limit: 10, until: Number.MAX_SAFE_INTEGER })
+    .when('run.signal', { name: 'go' })
+  const spent_budget = { daily_credit_budget: 10, credit_spent: 11 }
+  for (const name of ['run.retry', 'run.recover'])
+    t.match(fails(stopped).when(name, { spent_budget }).refused, {
+      refused: 'budget_exhausted',
+      details: spent_budget,
+    })
+  const again = fails(stopped)
+    .when('run.retry', {})
+    .when('run.halt', { used: 10, limit: 10, until: Number.MAX_SAFE_INTEGER })
+    .when('run.begin', {})
+  t.notOk(typesOf(again).includes('action.called'), 'the budget was spent in the meantime')
+  t.match(shown(fails(again)), { status: 'failed', stop_reason: 'budget_exceeded' })
+})
+
 t.test('a failure that pauses the loop is recorded before the run ends', async (t) => {
   const failing = settle(open([action('a')]), 'job_1', 'failed', {
     error_type: 'Boom',
