@@ -60,7 +60,8 @@ export type OpenWait =
       readonly base: number
       readonly retried?: number
     })
-  | (Opened & { readonly kind: 'timer'; readonly due: number })
+  /** A sleep. `times_out`: at `due`, the step times out instead of completing. */
+  | (Opened & { readonly kind: 'timer'; readonly due: number; readonly times_out?: true })
   | (Opened & { readonly kind: 'interaction'; readonly interaction_id: string })
   /**
    * A wait for an event. `asked`: set while the wait is not open, because the matcher has not

@@ -77,11 +77,12 @@ function stopRun(on: Draft): void {
 function end(on: Draft): void {
   const { wait } = placeOf(on)
   if (!wait) return
-  if (wait.kind === 'timer' || wait.kind === 'retry' || wait.kind === 'pause') {
+  const sleeps = wait.kind === 'timer' && !wait.times_out
+  if (sleeps || wait.kind === 'retry' || wait.kind === 'pause') {
     on.why = { reason: wait.kind }
     endWait(on, 'wait.resumed')
     resumeStep(on)
-    if (wait.kind === 'timer') completeStep(on, {})
+    if (sleeps) completeStep(on, {})
     return
   }
   const { at } = on

@@ -4,13 +4,14 @@ import type { Step } from '../../../protocol/workflows/spec.ts'
 import { current, type Draft } from '../draft.ts'
 import { completeStep } from '../engine/outcome.ts'
 import { suspend } from '../engine/suspend.ts'
+import { dueOf } from './timeout.ts'
 
 /** A sleep step of a spec. */
 export type SleepStep = Extract<Step, { kind: 'sleep' }>
 
 /**
- * Suspends the run until the time of the step. If that time has already passed, completes the step
- * immediately.
+ * Suspends the run until the time of the step, or until the step times out if that is earlier. If
+ * the time of the step has already passed, completes the step immediately.
  */
 export function executeSleep(on: Draft, step: SleepStep): void {
   const { duration, until } = step.config
@@ -18,14 +19,21 @@ export function executeSleep(on: Draft, step: SleepStep): void {
     until !== undefined
       ? parseTimestamp(until)
       : on.cause.at + (parseDuration(duration ?? '0') ?? 0)
-  const due = Math.ceil(time ?? on.cause.at)
+  const end = Math.ceil(time ?? on.cause.at)
+  const timeout = Math.ceil(dueOf(on, step) ?? Infinity)
   const key = current(on)?.key ?? ''
-  const at = timestamp(due)
-  if (due <= on.cause.at) completeStep(on, {})
+  const at = timestamp(end)
+  if (end <= on.cause.at) completeStep(on, {})
   else
     suspend(
       on,
-      { kind: 'timer', step: key, id: on.cause.mint('wait'), due },
+      {
+        kind: 'timer',
+        step: key,
+        id: on.cause.mint('wait'),
+        due: Math.min(end, timeout),
+        ...(timeout < end && { times_out: true }),
+      },
       {},
       { waiting_on: { kind: 'timer', reason: `Sleeps until ${at}`, until: at, step_key: key } },
     )
