@@ -38,6 +38,7 @@ import { memoryPreparations } from './commands/memory.ts'
 import { preferencePreparations } from './commands/preferences.ts'
 import { hostPreparations } from './commands/repositories/hosts.ts'
 import { resolverPreparations } from './commands/resolver/configure.ts'
+import { gatePreparations } from './commands/runs/gate.ts'
 import { checkCallback, sealedCallback } from './commands/seal-url.ts'
 import { tableNamePreparations } from './commands/tables/names.ts'
 import { rowPreparations } from './commands/tables/rows.ts'
@@ -305,6 +306,7 @@ const preparations: Readonly<Record<string, Prepare>> = {
   ...preferencePreparations,
   ...channelPreparations,
   ...loopPreparations,
+  ...gatePreparations,
   ...eventPreparations,
   ...sessionPreparations,
   ...definitionPreparations,

@@ -4,7 +4,7 @@ import type { Api } from '../../protocol/api.ts'
 import { timestamp } from '../../protocol/common.ts'
 import type { Input } from '../../protocol/contract.ts'
 import { type Refusal, refuse, refuseFields } from '../../protocol/errors.ts'
-import { checkValue, roleOf } from '../../protocol/interactions/check.ts'
+import { checkValue, isNamed, refusedAnswer } from '../../protocol/interactions/check.ts'
 import type { InteractionEvent } from '../../protocol/interactions/events.ts'
 import {
   currentResponses,
@@ -22,10 +22,6 @@ import { type InteractionState, statusAt } from './state.ts'
 
 type Respond = Input<Api['interaction.respond']> & CallerRoles & ByLink
 type Answered = Decision<InteractionEvent, Interaction>
-
-/** Whether a list of principal ids and `role:<id or name>` entries includes a principal. */
-const isNamed = (ids: readonly string[], id: string, roles: readonly string[]): boolean =>
-  ids.includes(id) || ids.some((named) => roles.includes(roleOf(named) ?? ''))
 
 /** Refuses an answer or a review that the current status does not allow. */
 function closed(
@@ -60,9 +56,8 @@ export function respond(
   const { id: person } = cause.principal
   const unfit = state.approval && refusedApproval(state.approval, cause.principal, executes)
   if (unfit) return unfit
-  if (!isNamed(record.target_user_ids, person, roles))
-    return refuse('forbidden', undefined, 'Only targets of the interaction can answer it.')
-  const refused = closed(state, 'pending', cause.at)
+  const refused =
+    refusedAnswer(record.target_user_ids, person, roles) ?? closed(state, 'pending', cause.at)
   if (refused) return refused
   const round = roundOf(record)
   if (link && link.round !== round)

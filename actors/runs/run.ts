@@ -13,7 +13,7 @@
  *             suspended              queued
  */
 
-import type { RecoverExtra, StartExtra } from '../../protocol/access/directory.ts'
+import type { GateExtra, RecoverExtra, StartExtra } from '../../protocol/access/directory.ts'
 import type { Api } from '../../protocol/api.ts'
 import type { RunCommands } from '../../protocol/internal.ts'
 import { shownRun } from '../../protocol/loops/record.ts'
@@ -59,7 +59,9 @@ export const run: Actor<
     'workflow.run': StartExtra
     'action.invoke': InvokeExtra
     'run.retry': RecoverExtra
-    'run.recover': RecoverExtra
+    'run.recover': RecoverExtra & GateExtra
+    'run.resume': GateExtra
+    'run.signal': GateExtra
   }
 > = {
   kind: 'run',

@@ -22,6 +22,7 @@ import type { Prepare, Prepared } from '../prepare.ts'
 import { refusedActions } from './actions-named.ts'
 import { unknownAgents } from './agents-named.ts'
 import { refusedProvider } from './environments/providers.ts'
+import { gateExtra } from './runs/gate.ts'
 import { childrenOf } from './workflows/children.ts'
 
 /**
@@ -218,11 +219,17 @@ export async function versionOfRun(
   const { number, spent_budget } = version
   return { current_version: number, ...(spent_budget && { spent_budget }) }
 }
-const recover: Prepare = async (edge, { project, slots }) => {
+const retry: Prepare = async (edge, { project, slots }) => {
   const id = slots['id'] ?? ''
   if (!project || !isId(id, 'run')) return {}
   const known = await versionOfRun(edge, project.id, id)
   return isRefusal(known) ? known : { input: { ...known } }
+}
+/** Prepares a recovery, which resumes a suspended run. */
+const recover: Prepare = async (edge, call, ...rest) => {
+  const known = await retry(edge, call, ...rest)
+  if (isRefusal(known) || !call.project) return known
+  return { input: { ...known.input, ...(await gateExtra(edge, call.project.id, call.caller)) } }
 }
 
 /**
@@ -316,6 +323,6 @@ export const loopPreparations: Readonly<Record<string, Prepare>> = {
   },
   'loop.start': startRun,
   'loop.fire': startRun,
-  'run.retry': recover,
+  'run.retry': retry,
   'run.recover': recover,
 }

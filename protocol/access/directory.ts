@@ -9,7 +9,9 @@
 import type { AgentEntry } from '../agents/schema.ts'
 import { parseTimestamp } from '../common.ts'
 import type { Principal } from '../entry.ts'
+import type { Refusal } from '../errors.ts'
 import type { Chain } from '../events/sources.ts'
+import type { CallerRoles } from '../interactions/rows.ts'
 import { getOwn } from '../lookup.ts'
 import type { Project } from '../projects/rows.ts'
 import type { KeptResolver } from '../resolver/schema.ts'
@@ -162,6 +164,14 @@ export interface RecoverExtra {
   readonly current_version?: number
   /** The daily budget of the run's loop, if it is spent. */
   readonly spent_budget?: SpentBudget
+}
+/** The data that the gateway adds to commands that may end the wait for the gate of a check. */
+export interface GateExtra {
+  /**
+   * The caller's roles, or the refusal of every answer by this caller. Absent: the caller has no
+   * roles.
+   */
+  readonly responds?: CallerRoles | Refusal
 }
 /** The data that the gateway adds to commands that start a run. */
 export interface StartExtra {

@@ -2,10 +2,23 @@
  * Validation of questions, responses, policies and consumers beyond what a schema can express.
  * Every fault has the exact path of the field.
  */
-import type { FieldError } from '../errors.ts'
+import { type FieldError, type Refusal, refuse } from '../errors.ts'
 import { maskUrl, queryFault } from '../masked-url.ts'
 import { below } from '../rules/workflow-check/path.ts'
 import type { Consumer, InteractionKind, Policy, Question } from './schema.ts'
+
+/** Whether a list of principal ids and `role:<id or name>` entries includes a principal. */
+export const isNamed = (ids: readonly string[], id: string, roles: readonly string[]): boolean =>
+  ids.includes(id) || ids.some((named) => roles.includes(roleOf(named) ?? ''))
+/** Refuses an answer by a principal that is no target. `roles`: the roles of the principal. */
+export const refusedAnswer = (
+  targets: readonly string[],
+  id: string,
+  roles: readonly string[],
+): Refusal | undefined =>
+  isNamed(targets, id, roles)
+    ? undefined
+    : refuse('forbidden', undefined, 'Only targets of the interaction can answer it.')
 
 /** The kinds of interactions that may use each mode of a question. */
 const modes: Readonly<Record<Question['mode'], readonly InteractionKind[]>> = {

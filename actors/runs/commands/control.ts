@@ -4,7 +4,7 @@
  * and the steps before it keep their outputs.
  */
 
-import type { RecoverExtra } from '../../../protocol/access/directory.ts'
+import type { GateExtra, RecoverExtra } from '../../../protocol/access/directory.ts'
 import type { Api } from '../../../protocol/api.ts'
 import { type JsonObject, timestamp } from '../../../protocol/common.ts'
 import type { Input } from '../../../protocol/contract.ts'
@@ -30,10 +30,12 @@ import { holdsWork } from '../engine/places.ts'
 import { endWait, resumeStep } from '../engine/resume.ts'
 import { stopWork } from '../engine/stop.ts'
 import { hasEnded, keyOf, type RunState } from '../state.ts'
+import { overriddenVerdict, refusedGate } from '../steps/check.ts'
+import { outputOf } from '../steps/interaction.ts'
 import { applyDeclaredDefaults } from './start.ts'
 
 type Reason = Pick<Input<Api['run.cancel']>, 'reason'>
-type Recover = Omit<Input<Api['run.recover']>, 'project' | 'id'> & RecoverExtra
+type Recover = Omit<Input<Api['run.recover']>, 'project' | 'id'> & RecoverExtra & GateExtra
 type Retry = Omit<Input<Api['run.retry']>, 'project' | 'id'> & RecoverExtra
 
 /**
@@ -66,12 +68,14 @@ export function cancel(
 
 /**
  * Resumes a suspended run now. A retry delay ends immediately. Waits for jobs, children, turns and
- * branches continue unchanged. Any other wait ends with an empty output. For a run that is not
- * suspended, the request is refused with `run_not_suspended`.
+ * branches continue unchanged. A question ends as cancelled. The gate of a check is passed; for a
+ * principal that could not answer the gate, the request is refused as an answer would be. Any other
+ * wait ends with an empty output. For a run that is not suspended, the request is refused with
+ * `run_not_suspended`.
  */
 export function resume(
   state: RunState | null,
-  { reason }: Reason,
+  { reason, responds }: Reason & GateExtra,
   cause: Cause,
 ): Decision<RunEvent, Run> {
   if (!state) return refuse('not_found')
@@ -79,6 +83,8 @@ export function resume(
   if (state.record.status !== 'suspended' || !wait)
     return refuse('run_not_suspended', { status: state.record.status })
   if (state.record.cancel_requested) return unchanged
+  const refused = refusedGate(state, undefined, wait, responds, cause)
+  if (refused) return refused
   const on = draft(state, cause)
   on.why = { reason: reason ?? 'resumption' }
   if (
@@ -104,10 +110,21 @@ export function resume(
     })
     return decided(on)
   }
-  withdraw(on, 'the run was resumed without an answer')
-  endWait(on, 'wait.resumed', { reason: 'resumption' })
+  const why = reason ?? 'the run was resumed without an answer'
+  const verdict = overriddenVerdict(on, why)
+  const asked = wait.kind === 'interaction' && !verdict
+  withdraw(on, why)
+  endWait(on, 'wait.resumed', {
+    reason: 'resumption',
+    ...(verdict && { overridden_by: cause.principal.id }),
+  })
   resumeStep(on)
-  if ('id' in wait) completeStep(on, {})
+  if ('id' in wait)
+    completeStep(
+      on,
+      verdict ?? (asked ? outputOf({ status: 'cancelled', reason: why }) : {}),
+      verdict && { verdict_detail: verdict },
+    )
   advance(on)
   return decided(on)
 }

@@ -3,6 +3,7 @@
  * the name, now or later, consumes it. A signal by step completes a suspended step with the given
  * result, whatever the step waits for.
  */
+import type { GateExtra } from '../../../protocol/access/directory.ts'
 import type { Api } from '../../../protocol/api.ts'
 import { bodyKey, type JsonObject } from '../../../protocol/common.ts'
 import type { Input } from '../../../protocol/contract.ts'
@@ -26,6 +27,7 @@ import {
   type StoredSignal,
   signalKey,
 } from '../state.ts'
+import { overriddenVerdict, refusedGate } from '../steps/check.ts'
 import { offer } from '../steps/wait.ts'
 
 type Signal = Input<Api['run.signal']>
@@ -64,12 +66,12 @@ export const hasRoom = (state: RunState, more = 1): boolean =>
 /** Handles a signal of either form. */
 export function signal(
   state: RunState | null,
-  input: Signal,
+  input: Signal & GateExtra,
   cause: Cause,
 ): Decision<RunEvent, Answer> {
   if (!state) return refuse('not_found')
   return input.step_key !== undefined
-    ? complete(state, input.step_key, input.result ?? {}, cause)
+    ? complete(state, { ...input, step_key: input.step_key }, cause)
     : send(state, input, cause)
 }
 
@@ -108,10 +110,14 @@ function send(
   return { ...withoutReply(on), reply: { source_event_id: stored.id } }
 }
 
+/**
+ * Completes a suspended step by hand. If the step waits for the gate of a check, a principal that
+ * could not answer the gate is refused as an answer would be. Without a result, the output of such
+ * a step is its verdict.
+ */
 function complete(
   state: RunState,
-  key: string,
-  result: JsonObject,
+  { step_key: key, result, responds }: Signal & GateExtra & { readonly step_key: string },
   cause: Cause,
 ): Decision<RunEvent, Answer> {
   const found = waitingAt(
@@ -130,21 +136,28 @@ function complete(
       expected: 'suspended',
       actual: recordOf(state, key)?.status ?? 'pending',
     })
+  const refused = refusedGate(state, found.at, wait, responds, cause)
+  if (refused) return refused
   const on = draft(state, cause)
-  if (found.at === undefined) leaveBranches(on, 'the step was completed by a signal')
+  const why = 'the step was completed by a signal'
+  if (found.at === undefined) leaveBranches(on, why)
   on.at = found.at
-  if (wait.kind === 'run')
-    tellRun(on, wait.run_id, 'child.cancel', { reason: 'the step was completed by a signal' })
+  if (wait.kind === 'run') tellRun(on, wait.run_id, 'child.cancel', { reason: why })
   if (wait.kind === 'worker')
     tellQueue(on, 'queue.cancel', {
       job_ids: [wait.job_id],
-      reason: 'the step was completed by a signal',
+      reason: why,
     })
-  withdraw(on, 'the step was completed by a signal')
+  const verdict = overriddenVerdict(on, why)
+  const output = result ?? verdict ?? {}
+  withdraw(on, why)
   on.why = { reason: 'signal' }
-  endWait(on, 'wait.resumed', { payload: result })
+  endWait(on, 'wait.resumed', {
+    payload: output,
+    ...(verdict && { overridden_by: cause.principal.id }),
+  })
   resumeStep(on)
-  completeStep(on, result)
+  completeStep(on, output, verdict && { verdict_detail: verdict })
   advance(on)
   return {
     ...withoutReply(on),

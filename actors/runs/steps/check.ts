@@ -4,17 +4,23 @@
  * the step's configuration, a failed check fails the step, is only recorded, or is submitted to
  * people, who approve or reject it.
  */
+import type { GateExtra } from '../../../protocol/access/directory.ts'
 import type { JsonObject } from '../../../protocol/common.ts'
+import { isRefusal, type Refusal } from '../../../protocol/errors.ts'
+import { refusedAnswer } from '../../../protocol/interactions/check.ts'
 import type { InteractionSettled } from '../../../protocol/internal.ts'
 import { ExpressionError, predicate } from '../../../protocol/rules/expressions/expression.ts'
 import { renderNative, renderText } from '../../../protocol/rules/expressions/template.ts'
 import type { Step } from '../../../protocol/workflows/spec.ts'
-import { type AgentWait, current, type Draft, emit } from '../draft.ts'
+import type { Cause } from '../../actor.ts'
+import { type AgentWait, current, type Draft, emit, placeOf } from '../draft.ts'
 import type { RunFault } from '../engine/ending.ts'
 import { expressionScope } from '../engine/expression-scope.ts'
 import { completeStep, failStep } from '../engine/outcome.ts'
+import { stepsAt } from '../engine/places.ts'
 import { stopped } from '../limits.ts'
 import { aboutOf } from '../outbound/source-events.ts'
+import { branchAt, type RunState, rowOf, type Wait } from '../state.ts'
 import { askAgent, scopeOf } from './agent.ts'
 import { ask } from './agent-request.ts'
 
@@ -193,6 +199,52 @@ function openGate(
     title: (prompt ?? `Continue although ${failed.join(', ')} failed?`).slice(0, 512),
     ...(prompt !== undefined && prompt.length > 512 && { description: prompt }),
   })
+}
+
+/**
+ * Returns the gate that a step waits for.
+ * @param at key of the step's branch; undefined: the step is a step of the run itself.
+ * @returns undefined if the step waits for something else.
+ */
+const gateOf = (state: RunState, at: string | undefined, wait: Wait) => {
+  const { position } = at === undefined ? state.engine : (branchAt(state, at) ?? state.engine)
+  return wait.kind === 'interaction' && stepsAt(state, at)[position]?.kind === 'check'
+    ? { id: wait.interaction_id, row: rowOf(state, wait.step, at) }
+    : undefined
+}
+
+/**
+ * Refuses to end a wait by hand if the step waits for the gate of a check, and the principal could
+ * not answer the gate.
+ */
+export function refusedGate(
+  state: RunState,
+  at: string | undefined,
+  wait: Wait,
+  responds: GateExtra['responds'],
+  { principal }: Cause,
+): Refusal | undefined {
+  const gate = gateOf(state, at, wait)
+  if (!gate) return undefined
+  if (responds && isRefusal(responds)) return responds
+  const targets = (gate.row?.inputs?.['target_user_ids'] ?? []) as readonly string[]
+  return refusedAnswer(targets, principal.id, responds?.roles ?? [])
+}
+
+/**
+ * Returns the verdict of a check whose gate a principal passes by hand, instead of an answer.
+ * Returns undefined if the step does not wait for a gate.
+ */
+export function overriddenVerdict(on: Draft, reason: string): JsonObject | undefined {
+  const { wait } = placeOf(on)
+  const gate = wait && gateOf(on.state, on.at, wait)
+  return (
+    gate && {
+      ...gate.row?.verdict_detail,
+      overridden_by: on.cause.principal.id,
+      gate: { interaction_id: gate.id, status: 'cancelled', reason },
+    }
+  )
 }
 
 /**

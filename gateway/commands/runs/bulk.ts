@@ -23,6 +23,7 @@ import { type Binding, openCursor, sealCursor } from '../../http/cursor.ts'
 import type { Identity } from '../../http/idempotency.ts'
 import { originOf } from '../../http/origin.ts'
 import { commandRuns } from './each.ts'
+import { gateExtra } from './gate.ts'
 
 /** The content of a cursor: the position from which a bulk action continues. */
 interface BulkPosition {
@@ -78,7 +79,10 @@ export async function bulkRuns(
       origin: originOf(world, call.caller, call.incoming, call.request_id),
       commandId: (run_id) => `${position.id}.${action}.${run_id}`,
       fingerprint: world.hash(JSON.stringify(['run.bulk', position.id, action])).slice(0, 40),
-      input: { ...(reason !== undefined && { reason }) },
+      input: {
+        ...(reason !== undefined && { reason }),
+        ...(action === 'resume' && (await gateExtra(edge, project, call.caller))),
+      },
     },
     page.items.map(({ id }) => id),
   )

@@ -225,6 +225,69 @@ t.test('a wait that ends in another way withdraws the question', async (t) => {
   t.match([walled.tells, record(walled).error_type], [withdrawn, 'wall_clock_exceeded'])
 })
 
+t.test('a question of a resumed run is cancelled', async (t) => {
+  const resumed = started([ask()]).when('run.resume', { reason: 'no time' })
+  t.strictSame(record(resumed).result, { q: { status: 'cancelled', reason: 'no time' } })
+  const silent = started([ask({ on_cancel: 'fail' })]).when('run.resume', {})
+  t.strictSame(record(silent).result, {
+    q: { status: 'cancelled', reason: 'the run was resumed without an answer' },
+  })
+})
+
+t.test('only a principal that could answer the gate of a check passes it by hand', async (t) => {
+  const check: Step = {
+    id: 'c',
+    kind: 'check',
+    config: {
+      checks: [{ name: 'never', kind: 'expr', expr: 'false' }],
+      on_fail: 'gate',
+      gate: { targets: ['ada', 'role:Lead'] },
+    },
+  }
+  const by = (id: string) => ({ principal: { type: 'user' as const, id } })
+  const signal = { step_key: 'c', result: { by: 'hand' } }
+  const gate = started([check])
+  for (const [name, input] of [
+    ['run.resume', {}],
+    ['run.recover', {}],
+    ['run.signal', signal],
+  ] as const) {
+    t.match(
+      gate.when(name, { ...input, responds: { roles: ['Operator'] } }, by('bo')).refused,
+      { refused: 'forbidden', message: 'Only targets of the interaction can answer it.' },
+      name,
+    )
+    const capped = { refused: 'permission_denied', details: { permission: 'x' } }
+    t.match(gate.when(name, { ...input, responds: capped }, by('ada')).refused, capped, name)
+    const passed = gate.when(name, { ...input, responds: { roles: ['Lead'] } }, by('bo'))
+    t.match(passed.tells, [{ to: { id: 'iact_1' }, name: 'interaction.withdraw' }])
+    t.match(payload(passed, 'wait.resumed'), { overridden_by: 'bo' }, name)
+    t.match(step(passed, 'c'), {
+      status: 'completed',
+      verdict: 'fail',
+      verdict_detail: {
+        failed: ['never'],
+        overridden_by: 'bo',
+        gate: { interaction_id: 'iact_1', status: 'cancelled' },
+      },
+    })
+  }
+  const resumed = gate.when('run.resume', { reason: 'urgent' }, by('ada'))
+  t.match(record(resumed).result, {
+    c: { verdict: 'fail', overridden_by: 'ada', gate: { reason: 'urgent' } },
+  })
+  t.strictSame(record(gate.when('run.signal', signal, by('ada'))).result, { c: { by: 'hand' } })
+  t.match(record(gate.when('run.signal', { step_key: 'c' }, by('ada'))).result, {
+    c: { overridden_by: 'ada' },
+  })
+  const inBranch = started([
+    { id: 'p', kind: 'parallel', config: { branches: [{ id: 'b', steps: [check as never] }] } },
+  ])
+  const inside = { ...signal, step_key: 'p.b.c' }
+  t.equal(inBranch.when('run.signal', inside, by('bo')).refused?.refused, 'forbidden')
+  t.match(record(inBranch.when('run.signal', inside, by('ada'))), { status: 'completed' })
+})
+
 t.test('interactions that clients open for a run end as signals to it', async (t) => {
   const opened = (id: string) => ({
     interaction_id: id,
