@@ -11,7 +11,7 @@ import { api } from '../protocol/api.ts'
 import { timestamp } from '../protocol/common.ts'
 import type { Row } from '../protocol/contract.ts'
 import type { Origin } from '../protocol/entry.ts'
-import { errors, isRefusal, type Refusal, refuse } from '../protocol/errors.ts'
+import { errors, isRefusal, type Refusal, refuse, refuseFields } from '../protocol/errors.ts'
 import type { CreateInteraction } from '../protocol/interactions/rows.ts'
 import { getOwn } from '../protocol/lookup.ts'
 import type { Reserved } from '../protocol/projects/configuration.ts'
@@ -94,6 +94,27 @@ const definitionFor = async (
   if (name === undefined || !project) return {}
   const found = await workflowNamed(edge, project.id, String(name), field)
   return isRefusal(found) ? found : { input: { ...found } }
+}
+/**
+ * Prepares the start of a run of the workflow in the path. A `definition_id` in the body must name
+ * the same workflow, by its id or handle.
+ */
+async function workflowOfPath(edge: Edge, call: Call): Promise<Prepared | Refusal> {
+  const named = call.slots['id']
+  const found = await definitionFor(edge, call, named, 'id')
+  const given = call.body['definition_id']
+  if (isRefusal(found) || given === undefined || given === named) return found
+  const other = await definitionFor(edge, call, given, 'definition_id')
+  if (isRefusal(other) && other.refused !== 'not_found') return other
+  const idOf = ({ input }: Prepared) => (input?.['definition'] as Definition | undefined)?.id
+  return !isRefusal(other) && idOf(other) === idOf(found)
+    ? found
+    : refuseFields({
+        field: 'definition_id',
+        message: 'must be the workflow of the path',
+        expected: named,
+        actual: given,
+      })
 }
 /**
  * Returns the latest version of the workflow with this id or handle, and the workflows that its
@@ -270,7 +291,7 @@ const preparations: Readonly<Record<string, Prepare>> = {
       ? inline(edge, call, identity, origin)
       : definitionFor(edge, call, call.body['definition_id'], 'definition_id'),
   ),
-  'workflow.run': orRepeat((edge, call) => definitionFor(edge, call, call.slots['id'], 'id')),
+  'workflow.run': orRepeat(workflowOfPath),
   'workflow.create': async (edge, call, identity, origin) => {
     const there = await agentsThere(edge, call, identity, origin)
     return isRefusal(there) ? there : reserveHandle(edge, call, origin)

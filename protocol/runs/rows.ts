@@ -73,7 +73,7 @@ const start = {
   ),
 }
 const StartRun = Closed({ definition_id: Type.Optional(Id), spec: Type.Optional(Spec), ...start })
-export const StartWorkflowRun = Closed(start)
+export const StartWorkflowRun = Closed({ definition_id: Type.Optional(Id), ...start })
 
 export const BulkRunRequest = Closed({
   run_ids: Type.Array(Id, { minItems: 1, maxItems: 200 }),

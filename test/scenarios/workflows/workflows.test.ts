@@ -203,6 +203,25 @@ t.test(
   },
 )
 
+t.test('a start of a workflow may name the workflow again, but no other one', async (t) => {
+  const { id } = await s.ok('workflow.create', { name: 'Named twice', spec: waiting() })
+  await s.ok('workflow.create', { name: 'Another one', spec: waiting() })
+  for (const [path, definition_id] of [
+    [id, id],
+    [id, 'named-twice'],
+    ['named-twice', id],
+  ]) {
+    const run = await s.ok('workflow.run', { id: path, definition_id })
+    t.match(run, { definition_id: id })
+    await s.ok('run.cancel', { id: run['id'] })
+  }
+  for (const definition_id of ['another-one', 'unknown'])
+    t.strictSame(
+      fieldsOf(await s.refused('workflow.run', { id, definition_id }, 400, 'bad_request')),
+      ['definition_id'],
+    )
+})
+
 t.test('a repeated start returns its run, also after the workflow is deleted', async (t) => {
   const { id } = await s.ok('workflow.create', { name: 'Short lived', spec: waiting() })
   const key = { idempotency_key: 'outlives' }
