@@ -25,8 +25,7 @@ import type { Edge } from '../call.ts'
 
 /**
  * Refuses a definition whose steps refer to an action that a step or the caller may not call.
- * Returns undefined when all actions are allowed. A name that contains a template is not checked,
- * because the name is not known yet.
+ * Returns undefined when all actions are allowed.
  * @param path path of the definition in the request, for the refusal.
  */
 export function refusedActions(
@@ -40,7 +39,6 @@ export function refusedActions(
   const impossible = impossibleSteps(brand, places, definition, path)
   if (impossible) return impossible
   for (const { field, name } of places) {
-    if (name.includes('${{')) continue
     const endpoint = endpointPermission(brand, name)
     const execution = `actions.execute.${name}`
     const wanted = endpoint === undefined ? [execution] : [execution, endpoint]

@@ -49,6 +49,30 @@ t.test('a valid workflow has no faults', async (t) => {
   )
 })
 
+t.test('the name of an action has no templates', async (t) => {
+  const templated = (more: Partial<Step> = {}) =>
+    ({ kind: 'action', config: { action_name: 'crm.${{ event.op }}' }, ...more }) as Step
+  const message = 'must be the name of an action, without templates'
+  t.same(
+    faults(
+      [
+        templated(),
+        {
+          kind: 'for_each',
+          config: { items: [1], steps: [templated()] },
+        } as Step,
+        action(),
+      ],
+      { cleanup: [templated({ id: 'tidy' }) as never] },
+    ),
+    [
+      `spec.steps[0].config.action_name: ${message}`,
+      `spec.steps[1].config.steps[0].config.action_name: ${message}`,
+      `spec.cleanup[0].config.action_name: ${message}`,
+    ],
+  )
+})
+
 t.test('ids are unique, including the default ids of steps', async (t) => {
   t.same(
     faults([action({}, { id: 'a' }), action(), ...[1, 2].map(() => action({}, { id: 'a' }))]),

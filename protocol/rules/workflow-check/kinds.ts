@@ -36,6 +36,12 @@ const checkMatch = (match: object, path: string): FieldError[] =>
       message: 'is not a dotted path such as event.order.id',
     }))
 
+/** The name is not rendered, because the caller's permission to execute the action is checked. */
+const checkActionName = (name: string, field: string): FieldError[] =>
+  hasTemplate(name)
+    ? [{ field, message: 'must be the name of an action, without templates', actual: name }]
+    : []
+
 const waits: Check<'wait_for_event'> = (
   { event_type, match, condition, payload_mapping, source_id },
   path,
@@ -188,6 +194,7 @@ const items: Check<'for_each'> = ({ items: list }, path, { roots, rule }) =>
 
 const arms: { readonly [K in Step['kind']]: Check<K> } = {
   action: (config, path, { roots, rule }) => [
+    ...checkActionName(config.action_name, below(path, 'action_name')),
     ...checkLocation(config, path),
     ...checkTemplate(config.parameters, roots, below(path, 'parameters'), rule),
   ],

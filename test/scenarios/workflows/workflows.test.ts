@@ -1,5 +1,6 @@
 /** Workflows over HTTP: versions, handles, starts, idempotency keys and the errors of a spec. */
 import t from 'tap'
+import type { RowName } from '../../../protocol/api.ts'
 import { service } from '../../support/service.ts'
 import { ended, fieldsOf, ids, instant, listOf, pages, until, waiting } from '../support/given.ts'
 
@@ -220,6 +221,21 @@ t.test('a start of a workflow may name the workflow again, but no other one', as
       fieldsOf(await s.refused('workflow.run', { id, definition_id }, 400, 'bad_request')),
       ['definition_id'],
     )
+})
+
+t.test('a step with a template as the name of its action is refused', async (t) => {
+  const steps = [{ kind: 'action', config: { action_name: 'crm.${{ event.op }}' } }]
+  const refused = async (row: RowName, input: Record<string, unknown>) =>
+    fieldsOf(await s.refused(row, input, 400, 'bad_request'))
+  t.strictSame(await refused('run.start', { spec: { steps } }), [
+    'spec.steps[0].config.action_name',
+  ])
+  t.strictSame(await refused('workflow.create', { name: 'Templated', spec: { steps } }), [
+    'spec.steps[0].config.action_name',
+  ])
+  t.strictSame(await refused('loop.create', { name: 'Templated', steps }), [
+    'steps[0].config.action_name',
+  ])
 })
 
 t.test('a repeated start returns its run, also after the workflow is deleted', async (t) => {
