@@ -11,15 +11,17 @@ import { benchmarks, runBench } from './commands/bench.ts'
 import { runChaosCommand } from './commands/chaos.ts'
 import { addPermissionsCommand } from './commands/permissions.ts'
 import { runSimulations } from './commands/simulate.ts'
-import { type Config, readConfig, settingsTable } from './config.ts'
+import { clusterAccepts, readClusterConfig } from './config/cluster.ts'
+import { readConfig, settingsTable } from './config.ts'
 import { StartFault } from './process/fault.ts'
 import { version } from './version.ts'
 
 /** The commands that start nodes. */
 const SERVING: ReadonlySet<string> = new Set(['start', 'node', 'cluster'])
 
-const settings = (): string =>
+const settings = (accepts: (setting: string) => boolean): string =>
   settingsTable()
+    .filter(({ name }) => accepts(name))
     .map(
       ({ name, flag, standard, description }) =>
         `  ${flag.padEnd(20)} ${name.padEnd(24)} ${description}` +
@@ -27,13 +29,15 @@ const settings = (): string =>
     )
     .join('\n')
 
-/** Returns the configuration. If it is invalid, prints every fault to standard error and exits. */
-function configured(argv: readonly string[]): Config {
-  const read = readConfig(process.env, argv)
-  if ('config' in read) return read.config
+/** Returns the settings. If they are invalid, prints every fault to standard error and exits. */
+function valid<T extends object>(
+  command: Command,
+  read: T | { readonly faults: readonly string[] },
+): T {
+  if (!('faults' in read)) return read
   process.stderr.write(
     `Invalid settings:\n${read.faults.map((fault) => `  - ${fault}`).join('\n')}\n` +
-      'List all settings with: baton start --help\n',
+      `List all settings with: baton ${command.name()} --help\n`,
   )
   process.exit(2)
 }
@@ -41,7 +45,12 @@ function configured(argv: readonly string[]): Config {
 const program = new Command('baton')
   .description('Work coordination for humans, systems and AI agents, over NATS.')
   .version(version)
-const serving = (name: string, description: string, run: (config: Config) => Promise<void>) =>
+const serving = (
+  name: string,
+  description: string,
+  run: (command: Command) => Promise<void>,
+  accepts: (setting: string) => boolean = () => true,
+) =>
   program
     .command(name)
     .description(description)
@@ -50,22 +59,30 @@ const serving = (name: string, description: string, run: (config: Config) => Pro
     .argument('[settings...]', 'flags from the table below')
     .addHelpText(
       'after',
-      `\nSettings (flag, environment variable, meaning, default):\n${settings()}\n`,
+      `\nSettings (flag, environment variable, meaning, default):\n${settings(accepts)}\n`,
     )
-    .action(async (_: unknown, __: unknown, command: Command) => run(configured(command.args)))
+    .action(async (_: unknown, __: unknown, command: Command) => run(command))
+const runNode = async (command: Command, greet: boolean): Promise<void> => {
+  const { config } = valid(command, readConfig(process.env, command.args))
+  return (await import('./commands/start.ts')).runNode(config, greet)
+}
 
-serving('start', 'Start everything in one process, with an embedded NATS server', async (config) =>
-  (await import('./commands/start.ts')).runNode(config, true),
+serving('start', 'Start everything in one process, with an embedded NATS server', (command) =>
+  runNode(command, true),
 )
 serving(
   'node',
   'Start one node of a cluster; set the NATS servers with --nats and its roles with --roles',
-  async (config) => (await import('./commands/start.ts')).runNode(config, false),
+  (command) => runNode(command, false),
 )
 serving(
   'cluster',
   'Start a whole cluster on this machine: 3 NATS servers, 2 gateways, 2 shard nodes, 1 view node',
-  async (config) => (await import('./commands/cluster.ts')).runCluster(config),
+  async (command) => {
+    const settings = valid(command, readClusterConfig(process.env, command.args))
+    return (await import('./commands/cluster.ts')).runCluster(settings)
+  },
+  clusterAccepts,
 )
 addBackupCommands(program)
 addPermissionsCommand(program)

@@ -11,10 +11,10 @@ import { DEFAULT_BRAND } from '../protocol/naming.ts'
 import { checkTiming, defaultTiming, type WorkerTiming } from '../protocol/workers/timing.ts'
 import { type ConsoleConfig, consoleOf } from './config/console.ts'
 import { type EnvironmentConfig, environmentsOf } from './config/environments.ts'
+import { readFlags } from './config/flags.ts'
 import { type LogConfig, logsOf } from './config/logs.ts'
 import { natsAccessOf } from './config/nats.ts'
 import {
-  byFlag,
   flagOf,
   type levels,
   type Name,
@@ -156,34 +156,6 @@ export interface Config {
   readonly console: ConsoleConfig
   /** The bucket that stores files. If absent, the object store of NATS stores them. */
   readonly bucket?: Bucket
-}
-
-/**
- * Returns the texts of settings that are given as flags: `--port 8080` or `--port=8080`. A flag
- * without a value, such as `--anonymous-worker`, means `on` if its default is `off`.
- */
-function readFlags(argv: readonly string[], faults: string[]): Map<Name, string> {
-  const given = new Map<Name, string>()
-  for (let i = 0; i < argv.length; i++) {
-    const [word = '', ...rest] = (argv[i] ?? '').split('=')
-    const name = byFlag.get(word)
-    if (!name) {
-      faults.push(
-        word.startsWith('-')
-          ? `${word} is not a setting; --help lists all settings`
-          : `${word} is not a setting; settings begin with --`,
-      )
-      // The value of an unknown flag is skipped, so that it is not reported as a second fault.
-      if (word.startsWith('--') && rest.length === 0 && argv[i + 1]?.startsWith('-') === false) i++
-      continue
-    }
-    const next = argv[i + 1]
-    if (rest.length > 0) given.set(name, rest.join('='))
-    else if (next !== undefined && !next.startsWith('--')) given.set(name, argv[++i] ?? '')
-    else if (table[name].standard === 'off') given.set(name, 'on')
-    else faults.push(`${word} needs a value: ${table[name].description}`)
-  }
-  return given
 }
 
 /**

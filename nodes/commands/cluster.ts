@@ -6,7 +6,7 @@
  */
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Config } from '../config.ts'
+import { type ClusterConfig, type ClusterNode, nodeSettings } from '../config/cluster.ts'
 import { createIdentity, seedFile } from '../nats/server/identity.ts'
 import { findServer } from '../nats/server/install.ts'
 import { freePort, type Server, startServer } from '../nats/server/server.ts'
@@ -35,10 +35,13 @@ function ownerKey(folder: string, prefix: string): string {
 }
 
 /** Starts all processes and runs until a stop signal. Prints every process with its id. */
-export async function runCluster(config: Config): Promise<void> {
-  const log = createLog({ level: config.log_level === 'info' ? 'warn' : config.log_level })
+export async function runCluster({ config, variables, remarks }: ClusterConfig): Promise<void> {
+  const warn = (line: string) => void process.stderr.write(`${line}\n`)
+  for (const remark of remarks) warn(remark)
+  const env = { ...process.env, ...variables }
+  const log = createLog({ level: env.BATON_LOG_LEVEL ?? config.log_level })
   const folder = join(config.data, 'cluster')
-  const { path } = await findServer(process.env, (line) => process.stderr.write(`${line}\n`))
+  const { path } = await findServer(env, warn)
   const key = config.root_key ?? ownerKey(folder, config.key_prefix)
   const identity = createIdentity()
   const members: Member[] = []
@@ -52,13 +55,11 @@ export async function runCluster(config: Config): Promise<void> {
   members.push(...servers)
   const addresses = ports.map(({ client }) => `nats://127.0.0.1:${client}`).join(',')
   const common = {
+    ...variables,
     BATON_NATS: addresses,
     BATON_NATS_NKEY: `@${seedFile(join(folder, 'nats-1'))}`,
     BATON_REPLICAS: '3',
-    BATON_DRAIN: '0',
-    BATON_SHARDS: String(config.shards),
-    BATON_PARTITIONS: String(config.partitions),
-    BATON_LOG_LEVEL: config.log_level === 'info' ? 'warn' : config.log_level,
+    BATON_ROOT_KEY: key,
   }
 
   async function nats(i: number): Promise<Member> {
@@ -96,17 +97,14 @@ export async function runCluster(config: Config): Promise<void> {
     return { name, pid: () => server.pid, stop: () => server.stop() }
   }
 
-  async function node(name: string, roles: string, port?: number): Promise<Member> {
+  async function node(name: ClusterNode, port?: number): Promise<Member> {
     let child: Child
     const start = async (): Promise<void> => {
       const started = (child = startNodeProcess(name, {
         ...common,
-        BATON_ROLES: roles,
+        ...nodeSettings(config, name),
         BATON_NODE_ID: `${name}-${Date.now().toString(36)}`,
         BATON_DATA: join(folder, name),
-        BATON_HOST: config.host,
-        BATON_PORT: String(port ?? 0),
-        BATON_ROOT_KEY: key,
       }))
       await started.ready
       say(
@@ -139,14 +137,12 @@ export async function runCluster(config: Config): Promise<void> {
   }
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void stop())
 
-  members.push(await node('shards-1', 'shards'))
-  members.push(
-    ...(await Promise.all([node('shards-2', 'shards'), node('views-1', 'views,executor')])),
-  )
+  members.push(await node('shards-1'))
+  members.push(...(await Promise.all([node('shards-2'), node('views-1')])))
   members.push(
     ...(await Promise.all([
-      node('gateway-1', 'gateway,hosts', config.port),
-      node('gateway-2', 'gateway', config.port === 0 ? 0 : config.port + 1),
+      node('gateway-1', config.port),
+      node('gateway-2', config.port === 0 ? 0 : config.port + 1),
     ])),
   )
   say(
