@@ -7,10 +7,12 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type ClusterConfig, type ClusterNode, nodeSettings } from '../config/cluster.ts'
+import type { Config } from '../config.ts'
 import { createIdentity, seedFile } from '../nats/server/identity.ts'
 import { findServer } from '../nats/server/install.ts'
 import { freePort, type Server, startServer } from '../nats/server/server.ts'
 import { createLog } from '../observe/log.ts'
+import { portFault, urlOf } from '../process/port-fault.ts'
 import { newOwnerKey } from '../storage/installation.ts'
 import { privateFolder, writePrivate } from '../storage/private.ts'
 import { type Child, startNodeProcess } from './child.ts'
@@ -32,6 +34,19 @@ function ownerKey(folder: string, prefix: string): string {
     writePrivate(file, `${newOwnerKey(prefix)}\n`)
   }
   return readFileSync(file, 'utf8').trim()
+}
+
+/**
+ * Returns the ports of the two gateways. Free ports are selected here and not by the gateways, so
+ * that their addresses are known and remain the same after a restart.
+ */
+async function gatewayPorts({ host, port }: Config): Promise<readonly [number, number]> {
+  if (port !== 0) return [port, port + 1]
+  try {
+    return [await freePort(host), await freePort(host)]
+  } catch {
+    throw await portFault(host, port)
+  }
 }
 
 /** Starts all processes and runs until a stop signal. Prints every process with its id. */
@@ -103,13 +118,13 @@ export async function runCluster({ config, variables, remarks }: ClusterConfig):
       const started = (child = startNodeProcess(name, {
         ...common,
         ...nodeSettings(config, name),
+        ...(port !== undefined && { BATON_PORT: String(port) }),
         BATON_NODE_ID: `${name}-${Date.now().toString(36)}`,
         BATON_DATA: join(folder, name),
       }))
       await started.ready
-      say(
-        `${name.padEnd(10)} pid ${started.pid}${port === undefined ? '' : `  http://${config.host}:${port}`}`,
-      )
+      const url = port === undefined ? '' : `  ${urlOf(config, port)}`
+      say(`${name.padEnd(10)} pid ${started.pid}${url}`)
       void started.exited.then((how) => {
         if (stopping) return
         say(`${name} exited (${how}); restarting it`)
@@ -139,17 +154,10 @@ export async function runCluster({ config, variables, remarks }: ClusterConfig):
 
   members.push(await node('shards-1'))
   members.push(...(await Promise.all([node('shards-2'), node('views-1')])))
-  members.push(
-    ...(await Promise.all([
-      node('gateway-1', config.port),
-      node('gateway-2', config.port === 0 ? 0 : config.port + 1),
-    ])),
-  )
-  say(
-    `\nThe cluster is ready: http://${config.host}:${config.port} and http://${config.host}:${config.port + 1}`,
-  )
+  const [first, second] = await gatewayPorts(config)
+  members.push(...(await Promise.all([node('gateway-1', first), node('gateway-2', second)])))
+  const [url, other] = [urlOf(config, first), urlOf(config, second)]
+  say(`\nThe cluster is ready: ${url} and ${other}`)
   if (config.root_key === undefined) say(`The owner key is in ${join(folder, 'root.key')}`)
-  say(
-    `Try next:  npm run tour -- --server http://${config.host}:${config.port},http://${config.host}:${config.port + 1}`,
-  )
+  say(`Try next:  npm run tour -- --server ${url},${other}`)
 }

@@ -43,7 +43,8 @@ const MAX_PORT = 65_535
 
 /**
  * Returns the environment variables of one node: its roles and its ports. For each port, the first
- * node that listens uses the port that is given, and each further node uses the next one.
+ * node that listens uses the port that is given, and each further node uses the next one. Port 0
+ * stays 0.
  */
 export function nodeSettings(
   { port, status_port, mail }: Pick<Config, 'port' | 'status_port' | 'mail'>,
