@@ -14,7 +14,7 @@ import { freePort, type Server, startServer } from '../nats/server/server.ts'
 import { createLog } from '../observe/log.ts'
 import { portFault, urlOf } from '../process/port-fault.ts'
 import { newOwnerKey } from '../storage/installation.ts'
-import { privateFolder, writePrivate } from '../storage/private.ts'
+import { letOthersEnter, privateFolder, writePrivate } from '../storage/private.ts'
 import { type Child, startNodeProcess } from './child.ts'
 
 interface Member {
@@ -24,12 +24,23 @@ interface Member {
 }
 
 /**
+ * Creates the folder of the cluster, which contains a private folder for each server and node. The
+ * users of environments must be able to enter this folder and the data folder, but not to list
+ * them, because the workspaces of a node are below both. Only root can use other users.
+ */
+function createFolder(data: string): string {
+  const folder = join(data, 'cluster')
+  privateFolder(folder)
+  if (process.getuid?.() === 0) for (const path of [data, folder]) letOthersEnter(path)
+  return folder
+}
+
+/**
  * Returns the owner key that all nodes use. The first start creates the key and stores it in the
  * folder with mode 0600.
  */
 function ownerKey(folder: string, prefix: string): string {
   const file = join(folder, 'root.key')
-  privateFolder(folder)
   if (!existsSync(file)) {
     writePrivate(file, `${newOwnerKey(prefix)}\n`)
   }
@@ -55,7 +66,7 @@ export async function runCluster({ config, variables, remarks }: ClusterConfig):
   for (const remark of remarks) warn(remark)
   const env = { ...process.env, ...variables }
   const log = createLog({ level: env.BATON_LOG_LEVEL ?? config.log_level })
-  const folder = join(config.data, 'cluster')
+  const folder = createFolder(config.data)
   const { path } = await findServer(env, warn)
   const key = config.root_key ?? ownerKey(folder, config.key_prefix)
   const identity = createIdentity()

@@ -22,7 +22,7 @@ const FILE = 0o600
 const STICKY = 0o1000
 
 /** Sets a mode where the system and the owner of the file permit it, except on shared folders. */
-function tighten(path: string, mode: number): void {
+function setMode(path: string, mode: number): void {
   try {
     const found = statSync(path).mode & 0o7777
     if (found !== mode && (found & STICKY) === 0) chmodSync(path, mode)
@@ -35,7 +35,7 @@ function tighten(path: string, mode: number): void {
 /** Creates a folder with mode 0700, or gives an existing one that mode. */
 export function privateFolder(path: string): void {
   mkdirSync(path, { recursive: true, mode: FOLDER })
-  tighten(path, FOLDER)
+  setMode(path, FOLDER)
 }
 
 /**
@@ -45,7 +45,15 @@ export function privateFolder(path: string): void {
 export function privateFiles(path: string): void {
   privateFolder(path)
   for (const entry of readdirSync(path, { withFileTypes: true }))
-    if (entry.isFile()) tighten(join(path, entry.name), FILE)
+    if (entry.isFile()) setMode(join(path, entry.name), FILE)
+}
+
+/**
+ * Gives every user the execute permission on a folder, so that other users can enter it on the way
+ * to a path that they may access, but not list it.
+ */
+export function letOthersEnter(path: string): void {
+  setMode(path, (statSync(path).mode & 0o7777) | 0o001)
 }
 
 /**
@@ -54,9 +62,9 @@ export function privateFiles(path: string): void {
  */
 export function writePrivate(path: string, content: string): void {
   closeSync(openSync(path, 'a', FILE))
-  tighten(path, FILE)
+  setMode(path, FILE)
   writeFileSync(path, content)
 }
 
 /** Gives an existing file mode 0600. */
-export const privateFile = (path: string): void => tighten(path, FILE)
+export const privateFile = (path: string): void => setMode(path, FILE)

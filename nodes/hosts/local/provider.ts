@@ -11,11 +11,12 @@
  *     processes on the machine.
  */
 import { randomInt } from 'node:crypto'
-import { chmod, chown, realpath, stat } from 'node:fs/promises'
+import { chown, realpath } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { HostTask } from '../../../protocol/environments/commands.ts'
 import { createGuard } from '../../outbound/guard.ts'
+import { letOthersEnter } from '../../storage/private.ts'
 import { type Provider, ProviderFault, type WorkerExit, type WorkerLaunch } from '../provider.ts'
 import { sizeOf } from './disk.ts'
 import { type Control, createFolder, type Folders, openFolders } from './folders.ts'
@@ -188,17 +189,16 @@ export async function createLocalProvider(
    * this permission, because they use the paths of the host. Called whenever a workspace is
    * prepared or a worker is started, because each start of the node removes the permission.
    */
-  async function letUsersEnter(): Promise<void> {
+  function letUsersEnter(): void {
     if (isolation.kind !== 'user') return
-    for (const path of [dirname(root), root])
-      await chmod(path, ((await stat(path)).mode & 0o7777) | 0o001)
+    for (const path of [dirname(root), root]) letOthersEnter(path)
   }
   async function prepare({ project, environment_id }: HostTask): Promise<void> {
     await remove(environment_id)
     const uid = await newUid()
     const folder = folderOf(environment_id)
     const isOpen = isolation.kind === 'user'
-    await letUsersEnter()
+    letUsersEnter()
     await createFolder(folder, isOpen ? 0o711 : 0o700)
     await createFolder(join(folder, 'logs'), 0o700)
     await createFolder(join(folder, 'net'), 0o755)
@@ -222,7 +222,7 @@ export async function createLocalProvider(
         `The files of the environment use ${used} bytes, more than the limit of ` +
           `${limits.disk_bytes}. The worker is not started.`,
       )
-    await letUsersEnter()
+    letUsersEnter()
     const { generation: _, supervisor: __, ...base } = control
     const one = await runWorker({
       place,
