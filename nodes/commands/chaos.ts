@@ -12,6 +12,7 @@ import { fileURLToPath } from 'node:url'
 import { findServer } from '../nats/server/install.ts'
 import { StartFault } from '../process/fault.ts'
 import { runTurnChaos } from './chaos-turns.ts'
+import { MAX_SEED, wholeNumber } from './whole-number.ts'
 
 const at = (file: string) => fileURLToPath(new URL(`../../test/chaos/${file}`, import.meta.url))
 const main = fileURLToPath(new URL('../main.ts', import.meta.url))
@@ -52,15 +53,8 @@ interface Given {
  */
 const INSIDE = 'BATON_CHAOS_FOLDER'
 
-const number = (name: string, text: string, low: number, high: number): number => {
-  const value = Number(text)
-  if (!Number.isInteger(value) || value < low || value > high)
-    throw new StartFault(
-      `--${name} is ${JSON.stringify(text)}: it must be a whole number from ${low} to ${high}, ` +
-        `such as npm run chaos -- --${name} ${low * 2}`,
-    )
-  return value
-}
+const number = (name: string, text: string, low: number, high: number): number =>
+  wholeNumber('chaos', name, text, low, high)
 const say = (line: string) => void process.stdout.write(`${line}\n`)
 
 /**
@@ -70,12 +64,7 @@ const say = (line: string) => void process.stdout.write(`${line}\n`)
 export async function runChaosCommand(given: Given): Promise<void> {
   const seconds = number('seconds', given.seconds, 5, 86_400)
   const rate = number('rate', given.rate, 1, 100_000)
-  const seed = number(
-    'seed',
-    given.seed ?? String(Math.floor(Math.random() * 1e9)),
-    0,
-    4_294_967_295,
-  )
+  const seed = number('seed', given.seed ?? String(Math.floor(Math.random() * 1e9)), 0, MAX_SEED)
   if (given.turns !== undefined) return runTurnChaos(number('turns', given.turns, 1, 100_000), seed)
   if (given.links !== 'auto' && given.links !== 'off')
     throw new StartFault(`--links is ${JSON.stringify(given.links)}: it must be auto or off`)
