@@ -40,7 +40,7 @@ const fail = (message) => {
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
 const [given, ...args] = process.argv.slice(2)
-const command = given === 'help' || given === '-h' ? '--help' : given
+const command = given === '-h' ? '--help' : given
 const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
 
 if (major < NEEDED[0] || (major === NEEDED[0] && minor < NEEDED[1]))

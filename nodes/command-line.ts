@@ -5,7 +5,7 @@
  * startup time.
  */
 import { Command } from 'commander'
-import { oneLineErrors } from '../client/cli/usage.ts'
+import { addHelp, oneLineErrors } from '../client/cli/usage.ts'
 import { addBackupCommands } from './commands/backup-options.ts'
 import { benchmarks, runBench } from './commands/bench.ts'
 import { runChaosCommand } from './commands/chaos.ts'
@@ -167,8 +167,10 @@ program
   )
   .action(runChaosCommand)
 // A server does not need the client commands. Loading them takes a tenth of its startup time.
-if (!SERVING.has(process.argv[2] ?? ''))
+const [word, next] = process.argv.slice(2)
+if (!SERVING.has((word === 'help' ? next : word) ?? ''))
   (await import('../client/cli/commands.ts')).addClientCommands(program, process.env)
+addHelp(program)
 oneLineErrors(program)
 
 try {

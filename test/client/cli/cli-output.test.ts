@@ -9,7 +9,7 @@ import t from 'tap'
 import { addClientCommands } from '../../../client/cli/commands.ts'
 import { resolveNames } from '../../../client/cli/names.ts'
 import { formatReply, isFormat, itemsOf } from '../../../client/cli/output.ts'
-import { oneLineErrors } from '../../../client/cli/usage.ts'
+import { addHelp, oneLineErrors } from '../../../client/cli/usage.ts'
 import { closest } from '../../../client/suggest.ts'
 import { Transport } from '../../../client/transport.ts'
 import { api } from '../../../protocol/api.ts'
@@ -159,4 +159,55 @@ t.test('a mistake is one line with the closest word and where to look', async (t
     /^error: .*\(Did you mean --status\?\) See: baton run list --help\n$/,
   )
   t.match(await line('run', 'get'), /^error: .*'id' See: baton run get --help\n$/)
+})
+
+function helpOf() {
+  const printed: string[] = []
+  const program = new Command('baton')
+  addClientCommands(program, {})
+  addHelp(program)
+  const override = (command: Command): void => {
+    command.exitOverride().configureOutput({
+      writeOut: (text) => printed.push(text),
+      writeErr: (text) => printed.push(text),
+    })
+    command.commands.forEach(override)
+  }
+  override(program)
+  oneLineErrors(program)
+  return {
+    printed,
+    run: (...words: string[]) => program.parseAsync(words, { from: 'user' }),
+  }
+}
+
+t.test('`help` shows the help of a command, given by its whole path', async (t) => {
+  for (const [path, usage] of [
+    [[], 'baton [options] [command]'],
+    [['run'], 'baton run [options] [command]'],
+    [['workflow', 'create'], 'baton workflow create [options]'],
+    [['call', 'run.start'], 'baton call run.start [options]'],
+  ] as const) {
+    const { run, printed } = helpOf()
+    await run('help', ...path)
+    t.equal(printed.join('').split('\n')[0], `Usage: ${usage}`)
+  }
+})
+
+t.test('`help` of an unknown command is an error', async (t) => {
+  for (const [path, message] of [
+    [['nope'], "error: unknown command 'nope' See: baton --help\n"],
+    [
+      ['wrokflow'],
+      "error: unknown command 'wrokflow' (Did you mean workflow?) See: baton --help\n",
+    ],
+    [
+      ['workflow', 'creat'],
+      "error: unknown command 'creat' (Did you mean create?) See: baton workflow --help\n",
+    ],
+  ] as const) {
+    const { run, printed } = helpOf()
+    await t.rejects(run('help', ...path), { code: 'commander.error' })
+    t.strictSame(printed, [message])
+  }
 })
