@@ -22,6 +22,7 @@ import { Mistake } from './mistake.ts'
 import { resolveNames } from './names.ts'
 import { type Format, formatReply, formats, isFormat, itemsOf } from './output.ts'
 import type { Shell } from './shell.ts'
+import { unknownName } from './usage.ts'
 
 const read = (file: string, encoding: 'utf8' | 'base64' = 'utf8'): string => {
   try {
@@ -38,6 +39,8 @@ export const callable: readonly (readonly [name: string, row: Row])[] = (
   ([, { verb, shape }]) => verb === 'command' || verb === 'query' || shape.stream === 'accept',
 )
 const isOld = ({ shape }: Row): boolean => shape.as !== undefined
+/** Returns the callable rows without those that are variants of others. */
+const shown = (): typeof callable => callable.filter(([, row]) => !isOld(row))
 
 /**
  * Adds `baton <group> <name>` for every callable row. If a command with the group's name exists,
@@ -187,7 +190,21 @@ export function addCall(program: Command, shell: Shell): void {
         '  $ baton call run.start --set definition_id=my-workflow --set input=\'{"order":17}\'\n' +
         '  $ baton call workflow.create --body @workflow.json\n',
     )
-    .action(() => shell.print(catalog()))
+    // The parent receives every name that is no subcommand, with the options that follow it.
+    .allowExcessArguments()
+    .allowUnknownOption()
+    .action((_: unknown, command: Command) => {
+      const [name] = command.args
+      if (name === undefined) return shell.print(catalog())
+      if (name.startsWith('-')) command.error(`error: unknown option '${name}'`)
+      command.error(
+        unknownName(
+          'operation',
+          name,
+          shown().map(([known]) => known),
+        ),
+      )
+    })
   for (const [name, row] of callable) {
     const command = formatted(
       connected(parent.command(name, { hidden: true }).description(row.shape.summary)),
@@ -238,10 +255,10 @@ function settings(name: string, row: Row): string {
 
 /** Lists the operations with their summaries. Rows that are variants of others are omitted. */
 export function catalog(): string {
-  const shown = callable.filter(([, row]) => !isOld(row))
-  const width = Math.max(...shown.map(([name]) => name.length))
+  const rows = shown()
+  const width = Math.max(...rows.map(([name]) => name.length))
   return (
-    shown.map(([name, { shape }]) => `${name.padEnd(width)}  ${shape.summary}`).join('\n') +
+    rows.map(([name, { shape }]) => `${name.padEnd(width)}  ${shape.summary}`).join('\n') +
     '\n\nShow the fields of an operation with: baton call <operation> --help'
   )
 }

@@ -211,3 +211,18 @@ t.test('`help` of an unknown command is an error', async (t) => {
     t.strictSame(printed, [message])
   }
 })
+
+t.test('`call` names an unknown operation, and the closest operation', async (t) => {
+  for (const [words, message] of [
+    [['foo'], "error: unknown operation 'foo'"],
+    [
+      ['run.strat', '--set', 'a=1'],
+      "error: unknown operation 'run.strat' (Did you mean run.start?)",
+    ],
+    [['--foo', 'bar'], "error: unknown option '--foo'"],
+  ] as const) {
+    const { run, printed } = helpOf()
+    await t.rejects(run('call', ...words), { code: 'commander.error' })
+    t.strictSame(printed, [`${message} See: baton call --help\n`])
+  }
+})
