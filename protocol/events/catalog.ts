@@ -74,8 +74,8 @@ const described: Readonly<Record<EmittedType, Described>> = {
     meta: 'interaction_id kind status consumer_kind responder_id? resolving_response_id?',
   },
   'loop.auto_paused': {
-    about: 'A loop was paused because several runs in a row had failed',
-    event: 'run_id loop_id consecutive_failures:integer threshold:integer',
+    about: 'A loop was paused, because runs in a row had failed or triggers started too many',
+    event: 'run_id loop_id consecutive_failures?:integer threshold?:integer reason?',
     meta: 'run_id loop_id',
   },
   'run.completed': run('A run has completed', 'output:object'),
@@ -83,13 +83,17 @@ const described: Readonly<Record<EmittedType, Described>> = {
   'run.cancelled': run('A run was cancelled', 'reason? stop_reason'),
   'run.budget_exceeded': {
     about: 'A run has spent its budget',
-    event: 'run_id loop_id step credit_spent:number credit_budget:number percent_used:integer',
-    meta: 'run_id loop_id',
+    event:
+      'run_id loop_id? definition_id? step? ' +
+      'credit_spent:number credit_budget:number percent_used:integer',
+    meta: 'run_id loop_id? definition_id?',
   },
   'run.progress_stalled': {
     about: 'An agent called a tool too often with the same arguments',
-    event: 'run_id loop_id step tool duplicate_calls:integer limit:integer attempt?:integer',
-    meta: 'run_id loop_id',
+    event:
+      'run_id loop_id? definition_id? step ' +
+      'tool duplicate_calls:integer limit:integer attempt?:integer',
+    meta: 'run_id loop_id? definition_id?',
   },
   'session.message.created': {
     about: 'A message was posted in a session of an agent',

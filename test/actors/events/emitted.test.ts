@@ -14,14 +14,17 @@ import type { RunEvent } from '../../../protocol/runs/events.ts'
 import { ready } from '../artifacts/story.ts'
 import { answer, asked } from '../interactions/story.ts'
 import { Yard } from '../loops/yard.ts'
+import { started } from '../runs/story.ts'
 import { begun } from '../sessions/story.ts'
 
-const publishedBy = (effects: readonly Effect[] = []): string[] =>
+const publicationsOf = (effects: readonly Effect[] = []): Publication[] =>
   effects.flatMap((effect) =>
     'tell' in effect && effect.tell.name === 'source.publish'
-      ? [(effect.tell.input as Publication).event_type]
+      ? [effect.tell.input as Publication]
       : [],
   )
+const publishedBy = (effects?: readonly Effect[]): string[] =>
+  publicationsOf(effects).map(({ event_type }) => event_type)
 
 /** The event types that runs publish. */
 const ofRuns = Object.entries(run.react ?? {}).flatMap(([type, react]) => {
@@ -35,18 +38,53 @@ const ofRuns = Object.entries(run.react ?? {}).flatMap(([type, react]) => {
   )
 })
 
-function ofLoops(): string[] {
+const effectsOf = (yard: Yard): readonly Effect[] =>
+  yard.events.flatMap(
+    (event) =>
+      yard.actor.react?.[event.type as 'loop.auto_paused']?.(
+        event as never,
+        { kind: 'loop', id: yard.id, project: 'prj_1' } as never,
+      ) ?? [],
+  )
+/** A loop that is paused because a run has failed. */
+function failing(): readonly Effect[] {
   const yard = new Yard()
   yard.create({ limits: { pause_after_consecutive_failures: 1 } })
   yard.start()
   yard.end(yard.in('running')[0] ?? '', 'failed')
-  const self = { kind: 'loop', id: yard.id, project: 'prj_1' } as const
-  return yard.events.flatMap((event) =>
-    publishedBy(
-      yard.actor.react?.[event.type as 'loop.auto_paused']?.(event as never, self as never),
-    ),
-  )
+  return effectsOf(yard)
 }
+/** A loop that is paused because its trigger would start too many runs. */
+function triggered(): readonly Effect[] {
+  const yard = new Yard()
+  yard.create({ triggers: [{ kind: 'event', key: 'e', config: { event_type: 'run.*' } }] })
+  yard.send('loop.stop', {
+    trigger_ids: [yard.state.trigger_ids['e'] ?? ''],
+    reason: 'Too many.',
+    source: {
+      id: 'sevt_1',
+      event_type: 'run.completed',
+      source_kind: 'loop_run',
+      source_id: 'run_1',
+      event: {},
+      meta: { run_id: 'run_1' },
+      depth: 1,
+      occurred_at: '',
+    },
+  })
+  return effectsOf(yard)
+}
+/** A run without a loop that exceeds its budget. */
+const overspent = (): readonly Effect[] =>
+  started([{ id: 'a', kind: 'agent', config: { agent_id: 'helper', instructions: 'Say hi' } }], {
+    limits: { credit_budget: 2 },
+  }).when('usage.record', {
+    usage_id: 'job_9',
+    category: 'llm.tokens',
+    quantity: 10,
+    credit_cost_milli: 2000,
+    step_key: 'a',
+  }).effects
 
 const ofInteractions = [asked(), answer(asked(), 'ada')].flatMap(({ effects }) =>
   publishedBy(effects),
@@ -82,7 +120,7 @@ const source = (file: string): string => readFileSync(file, 'utf8')
 t.test('each ready event type is published by an actor or a named file', async (t) => {
   const actors = [
     ...ofRuns,
-    ...ofLoops(),
+    ...publishedBy(failing()),
     ...ofInteractions,
     ...ofSessions,
     ...ofArtifacts,
@@ -108,6 +146,37 @@ t.test('unpublished event types are not ready and have a reason', async (t) => {
   )
   for (const { event_types } of waiting)
     for (const { name } of event_types) t.notOk(emittedTypes.has(name), name)
+})
+
+t.test('pauses and exceeded budgets have the fields of the catalog', async (t) => {
+  const described = eventCatalog(true).items.flatMap(({ event_types }) => event_types)
+  const schemaOf = (event_type: string) => {
+    const found = described.find(({ name }) => name === event_type)
+    type Schema = { readonly properties: object; readonly required?: readonly string[] }
+    return { event: found?.event_schema as Schema, meta: found?.meta_schema as Schema }
+  }
+  for (const [effects, event_type] of [
+    [failing(), 'loop.auto_paused'],
+    [triggered(), 'loop.auto_paused'],
+    [overspent(), 'run.budget_exceeded'],
+  ] as const) {
+    const said = publicationsOf(effects).find((one) => one.event_type === event_type)
+    t.ok(said, event_type)
+    for (const part of ['event', 'meta'] as const) {
+      const { properties, required = [] } = schemaOf(event_type)[part]
+      const names = Object.keys(said?.[part] ?? {})
+      t.strictSame(
+        names.filter((name) => !Object.hasOwn(properties, name)),
+        [],
+        `unknown fields of ${part} of ${event_type}`,
+      )
+      t.strictSame(
+        required.filter((name) => !names.includes(name)),
+        [],
+        `missing fields of ${part} of ${event_type}`,
+      )
+    }
+  }
 })
 
 t.test('each producer uses the type of published events', async (t) => {
