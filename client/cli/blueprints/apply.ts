@@ -187,12 +187,12 @@ async function run(
   const isPlan = onlyPlan ?? flags.plan === true
   const needsQuestion = !isPlan && !flags.yes
   if (needsQuestion && flags.json) throw new Mistake('--json requires --plan or --yes.')
+  const blueprints = readBlueprints(flags.file, shell.env, overridesOf(flags))
   if (needsQuestion && !shell.confirm)
     throw new Mistake(
       'There is no terminal on which the plan could be confirmed: pass --yes to perform it, or ' +
         '--plan to only show it.',
     )
-  const blueprints = readBlueprints(flags.file, shell.env, overridesOf(flags))
   const { transport } = client({ ...connectionOf(flags, shell.env), timeout: TIMEOUT_MS })
   const targets = blueprints.map((one) => targetOf(one, transport, flags.prune === true, shell))
   const plans: { readonly target: Target; readonly plan: ApplyResult }[] = []

@@ -346,3 +346,9 @@ t.test('the server address and the fields of an operation have distinct options'
     code: 'commander.unknownOption',
   })
 })
+
+t.test('`apply` reports a missing file before a missing terminal', async (t) => {
+  const { run, errors } = program()
+  await run('apply', '-f', '/no/such/file')
+  t.match(errors, [{ name: 'Mistake', message: '/no/such/file does not exist.' }])
+})
