@@ -183,8 +183,7 @@ export function continueDisplacing(on: Draft): void {
 
 /**
  * Admits waiting runs in order while there is capacity. While the daily budget is spent, all runs
- * keep waiting. Runs beyond the limit of one commit follow
- * in the next commit.
+ * keep waiting. Runs beyond the limit of one commit follow in the next commit.
  */
 export function admitWaiting(on: Draft): void {
   askAgain(on)
