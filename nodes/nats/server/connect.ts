@@ -11,22 +11,16 @@ import {
   jetstream,
   jetstreamManager,
 } from '@nats-io/jetstream'
-import {
-  connect,
-  Empty,
-  type NatsConnection,
-  PermissionViolationError,
-  TimeoutError,
-} from '@nats-io/transport-node'
+import { Empty, type NatsConnection, PermissionViolationError } from '@nats-io/transport-node'
 import type { Log } from '../../../gateway/ports.ts'
 import { StartFault } from '../../process/fault.ts'
 import { Forbidden, isNoResponders } from '../failures.ts'
 import { createPublisher, type Publish } from '../journal/publish.ts'
 import { createRequestMux, type RequestMux } from '../request-mux.ts'
 import { createTurnEnd, type SendingTurnEnd } from '../turn-end.ts'
-import { type Access, authenticatorOf, lastingFailure, tlsOf, unreachable } from './access.ts'
+import type { Access } from './access.ts'
+import { firstConnection } from './first-connection.ts'
 import { createNamespace, type Namespace } from './namespace.ts'
-import { tlsRefusal } from './tls-refusal.ts'
 import { isAccepted, MINIMUM } from './version.ts'
 
 export interface Nats {
@@ -87,61 +81,10 @@ export const REQUEST_TIMEOUT_MS = 2000
 export const WRITE_TIMEOUT_MS = 4000
 
 /**
- * Milliseconds between pings, and the maximum number of unanswered pings. The client disconnects
- * from a stalled server after 3 s, before the other servers can elect a new leader (4 s at the
- * earliest). It therefore does not stay connected to a server that resumes without knowing of the
- * election.
- */
-const PINGS = { pingInterval: 1000, maxPingOut: 2 } as const
-
-/**
- * Default number of milliseconds that a process waits for the servers at startup, because they may
- * be starting at the same time.
- */
-const STARTUP_TIMEOUT_MS = 4000
-/** Maximum timeout of one connection attempt, in milliseconds. */
-const MAX_ATTEMPT_MS = 2000
-/**
  * Milliseconds for which a JetStream domain may be unknown at startup, because a leaf node may
  * still be connecting to it.
  */
 const DOMAIN_TIMEOUT_MS = 3000
-
-async function firstConnection(
-  { access, name, log, within = STARTUP_TIMEOUT_MS }: ConnectOptions,
-  inboxPrefix: string,
-): Promise<NatsConnection> {
-  const started = performance.now()
-  const left = () => within - (performance.now() - started)
-  const { servers, credentials } = access
-  const tls = tlsOf(access)
-  for (let attempt = 0; ; attempt++) {
-    try {
-      return await connect({
-        servers: [...servers],
-        name,
-        noEcho: true,
-        inboxPrefix,
-        maxReconnectAttempts: -1,
-        reconnectTimeWait: 200,
-        reconnectJitter: 200,
-        ignoreAuthErrorAbort: true,
-        ...(credentials && { authenticator: authenticatorOf(credentials) }),
-        ...(tls && { tls }),
-        ...PINGS,
-        timeout: Math.max(500, Math.min(MAX_ATTEMPT_MS, left())),
-        noAsyncTraces: true,
-      })
-    } catch (error) {
-      const refusal = error instanceof TimeoutError ? await tlsRefusal(access) : undefined
-      const lasting = lastingFailure(access, refusal ?? error)
-      if (lasting !== undefined) throw new StartFault(lasting)
-      if (left() <= 0) throw new StartFault(unreachable(access, error))
-      if (attempt % 10 === 0) log.info({ event: 'nats_waiting', servers }, 'waiting for NATS')
-      await sleep(Math.max(0, Math.min(100 * 2 ** attempt, 1000, left())))
-    }
-  }
-}
 
 /**
  * Connects to NATS and checks that the server can be used.
@@ -151,7 +94,12 @@ async function firstConnection(
 export async function connectNats(options: ConnectOptions): Promise<Nats> {
   const { log, access } = options
   const space = createNamespace(access, options.role)
-  const connection = await firstConnection(options, space.inbox)
+  const connection = await firstConnection(
+    access,
+    { name: options.name, inboxPrefix: space.inbox },
+    log,
+    options.within,
+  )
   const refuseServer = async (message: string): Promise<never> => {
     await connection.close()
     throw new StartFault(message)
