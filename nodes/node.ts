@@ -33,7 +33,7 @@ import { openLogs } from './nats/logs/store.ts'
 import type { Access } from './nats/server/access.ts'
 import { accountUse } from './nats/server/account.ts'
 import { connectNats } from './nats/server/connect.ts'
-import { ensureCluster, provision, retryOperation } from './nats/server/provision.ts'
+import { ensureCluster, ensureConfig, provision, retryOperation } from './nats/server/provision.ts'
 import { openNotifications } from './notify/open.ts'
 import { clusterReader } from './observe/cluster.ts'
 import { createMetrics } from './observe/metrics.ts'
@@ -48,7 +48,12 @@ import { createEmbedder } from './roles/embed.ts'
 import { startSweeping } from './roles/sweep.ts'
 import { verifyJournals } from './roles/verify.ts'
 import { openFiles } from './s3/open-files.ts'
-import { type Installed, initialise, install } from './storage/installation.ts'
+import {
+  type Installed,
+  initialise,
+  install,
+  requireOwnInstallation,
+} from './storage/installation.ts'
 import { privateFile, privateFolder } from './storage/private.ts'
 import type { Verification } from './storage/verify.ts'
 import { type EmbeddedStore, type StorageWatch, watchStorage } from './storage/watch.ts'
@@ -114,18 +119,15 @@ export async function startNode(
     for (const end of stops.splice(0).reverse()) await end()
   }
   const begin = async (): Promise<RunningNode> => {
-    await provision(nats, {
-      partitions: config.partitions,
-      shards: config.shards,
-      replicas: config.replicas,
-    })
-    const installed = await retryOperation(nats, 'the installation', () =>
-      install(createRegistry(nats, names.config), {
-        rootKey: config.root_key,
-        keyPrefix: config.key_prefix,
-        data: config.data,
-      }),
-    )
+    const { partitions, shards, replicas } = config
+    const registry = createRegistry(nats, names.config)
+    const owner = { rootKey: config.root_key, keyPrefix: config.key_prefix, data: config.data }
+    const retry = <T>(run: () => Promise<T>) => retryOperation(nats, 'the installation', run)
+    // A start with another prefix creates no streams.
+    await ensureConfig(nats, replicas)
+    await retry(() => requireOwnInstallation(registry, owner))
+    await provision(nats, { partitions, shards, replicas })
+    const installed = await retry(() => install(registry, owner))
     const metrics = createMetrics(version)
     const journal = createJournal(nats, {
       appended: (seconds, bytes) => {
@@ -210,7 +212,6 @@ export async function startNode(
       ...(hasViews && { recent: recent ?? texts }),
     }
     const settings = gatewaySettings(config)
-    const { partitions, shards } = config
     const installation = { nats, membership, cluster, journal, bus, partitions, shards }
     const unready = readiness(installation)
     let verification: Verification | undefined

@@ -14,7 +14,7 @@ import { findServer } from '../nats/server/install.ts'
 import { startServer } from '../nats/server/server.ts'
 import { createLog } from '../observe/log.ts'
 import { StartFault } from '../process/fault.ts'
-import { ownerKeyFile } from '../storage/installation.ts'
+import { ownerKeyFile } from '../storage/owner-key.ts'
 
 interface Given {
   readonly nats?: string

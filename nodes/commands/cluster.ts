@@ -13,7 +13,7 @@ import { findServer } from '../nats/server/install.ts'
 import { freePort, type Server, startServer } from '../nats/server/server.ts'
 import { createLog } from '../observe/log.ts'
 import { portFault, urlOf } from '../process/port-fault.ts'
-import { newOwnerKey } from '../storage/installation.ts'
+import { newOwnerKey } from '../storage/owner-key.ts'
 import { letOthersEnter, privateFolder, writePrivate } from '../storage/private.ts'
 import { type Child, startNodeProcess } from './child.ts'
 

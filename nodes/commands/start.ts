@@ -16,7 +16,7 @@ import { type RunningNode, startNode } from '../node.ts'
 import { createLog } from '../observe/log.ts'
 import { StartFault } from '../process/fault.ts'
 import { createDiskGauge, keepCushion, releaseCushion } from '../storage/disk.ts'
-import { ownerKeyFile } from '../storage/installation.ts'
+import { ownerKeyFile } from '../storage/owner-key.ts'
 import { privateFolder } from '../storage/private.ts'
 import type { EmbeddedStore } from '../storage/watch.ts'
 

@@ -3,15 +3,20 @@
  * secret for seals, derived ids and encryption. The first node creates the identity. Every other
  * node and every later start reads it.
  */
-import { createHash, randomBytes } from 'node:crypto'
-import { readFileSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { randomBytes } from 'node:crypto'
 import type { World } from '../../gateway/ports.ts'
 import { isRefusal } from '../../protocol/errors.ts'
 import { makeId } from '../../protocol/ids.ts'
 import type { Registry } from '../host/ports.ts'
+import { RESTORING } from '../nats/server/provision.ts'
 import { StartFault } from '../process/fault.ts'
-import { privateFolder, writePrivate } from './private.ts'
+import {
+  dropOwnerKey,
+  hashOwnerKey,
+  keepOwnerKey,
+  prepareOwnerKey,
+  usedOwnerKeyFile,
+} from './owner-key.ts'
 
 export interface Installation {
   readonly organization: string
@@ -30,62 +35,63 @@ export interface Installed extends Installation {
   readonly generated?: { readonly key: string; readonly file: string }
 }
 
-/** Returns a new owner key. */
-export const newOwnerKey = (prefix: string): string =>
-  `${prefix}_${randomBytes(24).toString('base64url').replace(/[-_]/g, 'x')}`
-
-const hash = (text: string): string => createHash('sha256').update(text).digest('hex')
-
-/**
- * Returns the path of the owner-key file of a data folder. `holds` states whether the file contains
- * the key of this installation, another key, or no readable key. After a restore into a folder that
- * was in use, for example, it contains another key.
- */
-export function ownerKeyFile(
-  data: string,
-  { root_hash }: Pick<Installation, 'root_hash'>,
-): { readonly file: string; readonly holds: 'the key' | 'another key' | 'nothing' } {
-  const file = resolve(join(data, 'root.key'))
-  try {
-    const key = readFileSync(file, 'utf8').trim()
-    return { file, holds: hash(key) === root_hash ? 'the key' : 'another key' }
-  } catch {
-    return { file, holds: 'nothing' }
-  }
+/** How the owner key of a new installation is chosen. */
+export interface OwnerKeyOptions {
+  /** The key to use. When absent, a key is generated and stored under `data`. */
+  readonly rootKey: string | undefined
+  readonly keyPrefix: string
+  readonly data: string
 }
 
 /**
- * Reads the installation, or creates it.
- * @param options `rootKey` is the owner key to use. When absent, a key is generated and stored
- *   under `data`.
+ * Checks that the data folder contains no owner key when there is no installation yet. Such a key
+ * belongs to an installation with another prefix or on other servers.
+ * @throws StartFault when it contains one, unless `rootKey` is set.
  */
-export async function install(
+export async function requireOwnInstallation(
   registry: Registry,
-  options: { rootKey: string | undefined; keyPrefix: string; data: string },
-): Promise<Installed> {
+  { rootKey, data }: OwnerKeyOptions,
+): Promise<void> {
+  const file = rootKey === undefined ? usedOwnerKeyFile(data) : undefined
+  if (file === undefined || (await registry.get('installation'))) return
+  // An interrupted restore is reported by `provision`.
+  if (await registry.get(RESTORING)) return
+  throw new StartFault(
+    `The NATS servers contain no installation with this prefix, but ${file} contains the owner key ` +
+      'of one: correct BATON_NATS_PREFIX, BATON_NATS or BATON_DATA. ' +
+      'To create another installation, move the file elsewhere first.',
+  )
+}
+
+/** Reads the installation, or creates it. */
+export async function install(registry: Registry, options: OwnerKeyOptions): Promise<Installed> {
+  const { rootKey, data } = options
   const found = await registry.get('installation')
-  if (found) return JSON.parse(found.value) as Installation
+  if (found) {
+    const installation = JSON.parse(found.value) as Installation
+    // An earlier start may have ended after it had created the installation.
+    if (rootKey === undefined) keepOwnerKey(data, installation)
+    return installation
+  }
+  await requireOwnInstallation(registry, options)
   const id = (prefix: 'organization' | 'project' | 'key') =>
     makeId(prefix, Date.now(), randomBytes(10))
-  const raw = options.rootKey ?? newOwnerKey(options.keyPrefix)
+  const raw = rootKey ?? prepareOwnerKey(data, options.keyPrefix)
   const made: Installation = {
     organization: id('organization'),
     project: id('project'),
     root_key_id: id('key'),
     secret: randomBytes(32).toString('hex'),
-    root_hash: hash(raw),
+    root_hash: hashOwnerKey(raw),
     root_prefix: raw.slice(0, 8),
   }
-  const file = resolve(join(options.data, 'root.key'))
-  if (options.rootKey === undefined) {
-    // The key is on disk before the installation exists, because an installation whose key is lost
-    // could never be used.
-    privateFolder(options.data)
-    writePrivate(file, `${raw}\n`)
+  if ((await registry.put('installation', JSON.stringify(made), 0)) === undefined) {
+    const other = await install(registry, options)
+    if (rootKey === undefined && other.root_hash !== made.root_hash) dropOwnerKey(data, raw)
+    return other
   }
-  if ((await registry.put('installation', JSON.stringify(made), 0)) === undefined)
-    return install(registry, options)
-  return options.rootKey === undefined ? { ...made, generated: { key: raw, file } } : made
+  if (rootKey !== undefined) return made
+  return { ...made, generated: { key: raw, file: keepOwnerKey(data, made, raw) } }
 }
 
 /**

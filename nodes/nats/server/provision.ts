@@ -220,7 +220,11 @@ export const RESTORING = 'restoring'
  * Creates the bucket of the installation's records when it is absent.
  * @throws StartFault when the servers do not provide it in time.
  */
-export const ensureConfig = (nats: Nats, replicas: number, within: number): Promise<void> =>
+export const ensureConfig = (
+  nats: Nats,
+  replicas: number,
+  within = RETRY_TIMEOUT_MS,
+): Promise<void> =>
   retryOperation(
     nats,
     `KV_${names.config}`,
