@@ -16,7 +16,7 @@ import { type RunningNode, startNode } from '../node.ts'
 import { createLog } from '../observe/log.ts'
 import { StartFault } from '../process/fault.ts'
 import { createDiskGauge, keepCushion, releaseCushion } from '../storage/disk.ts'
-import { ownerKeyFile } from '../storage/owner-key.ts'
+import { ignoredOwnerKey, ownerKeyFile } from '../storage/owner-key.ts'
 import { privateFolder } from '../storage/private.ts'
 import type { EmbeddedStore } from '../storage/watch.ts'
 
@@ -207,6 +207,9 @@ export async function runNode(config: Config, greet: boolean): Promise<void> {
     },
     'node started',
   )
+  const reason = ignoredOwnerKey(config.root_key, node.installed)
+  if (reason !== undefined)
+    log.warn({ event: 'owner_key_ignored', reason }, 'BATON_ROOT_KEY is ignored')
   if (greet) {
     // The link is printed only on a terminal, because redirected output may be stored and the link
     // grants access. Without a link, the greeting names the command that creates one.
@@ -232,6 +235,7 @@ function whereOwnerKey({ data }: Config, installed: RunningNode['installed']): s
 function greeting(node: RunningNode, config: Config, link?: string): string {
   const { url, console, installed } = node
   const key = installed.generated
+  const ignored = ignoredOwnerKey(config.root_key, installed)
   const lines = [
     url === undefined ? 'Baton is ready (this node has no gateway)' : `Baton is ready at ${url}`,
     ...(key
@@ -243,6 +247,7 @@ function greeting(node: RunningNode, config: Config, link?: string): string {
       : config.root_key === undefined
         ? [`  ${whereOwnerKey(config, installed)}`]
         : []),
+    ...(ignored === undefined ? [] : ['', `  Warning: ${ignored}`]),
     '',
     ...(link === undefined ? [] : [`  Sign in (valid once, for an hour):  ${link}`, '']),
     ...(url === undefined

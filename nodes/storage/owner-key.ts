@@ -86,3 +86,18 @@ export function dropOwnerKey(data: string, prepared: string): void {
   const file = newFileOf(data)
   if (keyIn(file) === prepared) rmSync(file, { force: true })
 }
+
+/**
+ * Returns a warning when the configured owner key is not the key with which the installation was
+ * created. A start does not replace the owner key.
+ */
+export const ignoredOwnerKey = (
+  rootKey: string | undefined,
+  { root_hash }: { readonly root_hash: string },
+): string | undefined =>
+  rootKey === undefined || hashOwnerKey(rootKey) === root_hash
+    ? undefined
+    : 'BATON_ROOT_KEY is ignored: it applies only to the first start, which used another key. ' +
+      'To replace that key, create another one with `npm run baton -- key create-organization ' +
+      '--name owner --role Owner`, and revoke the old one with ' +
+      '`npm run baton -- key revoke-organization <id>`.'

@@ -6,7 +6,7 @@ import { readConfig } from '../../../nodes/config.ts'
 import { startNode } from '../../../nodes/node.ts'
 import { StartFault } from '../../../nodes/process/fault.ts'
 import { type Installation, install } from '../../../nodes/storage/installation.ts'
-import { hashOwnerKey } from '../../../nodes/storage/owner-key.ts'
+import { hashOwnerKey, ignoredOwnerKey } from '../../../nodes/storage/owner-key.ts'
 import { MemoryRegistry, silentLog } from '../../support/memory.ts'
 import { startStore } from '../support/store.ts'
 
@@ -88,6 +88,18 @@ t.test('a prepared key does not replace the key of another installation', async 
   await install(registry, optionsOf(data))
   t.equal(keyIn(data), 'bat_other')
   t.equal(readFileSync(`${fileIn(data)}.new`, 'utf8').trim(), 'bat_new')
+})
+
+t.test('a changed BATON_ROOT_KEY is reported as ignored', (t) => {
+  const installed = { root_hash: hashOwnerKey('bat_first') }
+  t.equal(ignoredOwnerKey(undefined, installed), undefined)
+  t.equal(ignoredOwnerKey('bat_first', installed), undefined)
+  t.match(
+    ignoredOwnerKey('bat_second', installed),
+    /only to the first start.*key revoke-organization/,
+  )
+  t.notMatch(ignoredOwnerKey('bat_second', installed), /bat_second/)
+  t.end()
 })
 
 t.test('a node with another prefix does not start and creates no journal', async (t) => {
