@@ -19,9 +19,14 @@ export function natsAccessOf(values: Values): Omit<Access, 'servers'> | string {
     BATON_NATS_DOMAIN: domain,
     BATON_NATS_PREFIX: prefix,
   } = values
-  if ((user === undefined) !== (password === undefined))
+  // A setting with a fault is absent. Its fault is reported, so that it does not count as missing.
+  const parsed = (...names: (keyof Values)[]) => names.every((name) => name in values)
+  if (
+    (user === undefined) !== (password === undefined) &&
+    parsed('BATON_NATS_USER', 'BATON_NATS_PASSWORD')
+  )
     return 'BATON_NATS_USER and BATON_NATS_PASSWORD must be set together: set both or neither'
-  if ((cert === undefined) !== (key === undefined))
+  if ((cert === undefined) !== (key === undefined) && parsed('BATON_NATS_CERT', 'BATON_NATS_KEY'))
     return 'BATON_NATS_CERT and BATON_NATS_KEY must be set together: set both or neither'
   if ([user, token, seed, creds].filter((one) => one !== undefined).length > 1)
     return (

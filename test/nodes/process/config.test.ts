@@ -129,6 +129,19 @@ t.test('settings that contradict each other are refused', async (t) => {
   t.match(faults({ BATON_NOTIFY_SMTP: 'smtp://mail.example.org' }), [/set BATON_NOTIFY_FROM/])
 })
 
+t.test('an unreadable file of a NATS setting is the only fault', async (t) => {
+  const missing = '/nonexistent/secret'
+  for (const [settings, named] of [
+    [{ BATON_NATS_USER: 'a', BATON_NATS_PASSWORD: `@${missing}` }, /^BATON_NATS_PASSWORD must be/],
+    [{ BATON_NATS_CERT: import.meta.filename, BATON_NATS_KEY: missing }, /^BATON_NATS_KEY is/],
+  ] as const) {
+    const told = faults(settings)
+    t.equal(told.length, 1, told.join())
+    t.match(told[0], named)
+  }
+  t.match(faults({ BATON_NATS_USER: 'a' }), [/must be set together/])
+})
+
 t.test('e-mail notifications need a mail server and a sender', async (t) => {
   const url = 'smtps://me:pass@mail.example.org:465/?requireTLS=true'
   for (const from of ['baton@example.org', 'Baton <baton@example.org>'])
