@@ -116,7 +116,6 @@ const Retry = Closed({
     }),
   ),
 })
-const checkRecover = (body: Static<typeof Recover>) => checkBudget(body)
 const Signal = Closed({
   name: Type.Optional(Type.String({ pattern: '^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$' })),
   payload: Type.Optional(JsonObject),
@@ -159,7 +158,7 @@ const tag = 'runs'
 
 /** The common properties of the two rows that continue a failed run. */
 const recovering = {
-  check: checkRecover,
+  check: checkBudget,
   bodyOptional: true,
   ...onlyIncluding(runAdditions),
   reply: Run,
