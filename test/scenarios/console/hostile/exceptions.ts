@@ -43,7 +43,9 @@ const closedPlaces: Readonly<Record<string, readonly string[]>> = {
     'run.signal name',
     'environment.create name',
     'session.start_turn context.name',
+    'interaction.create delivery.channels.email.to',
   ],
+  'is a duration or one of a few words': ['environment.start_worker keep_warm'],
   'is a schema that must have the type object; filled in actions': [
     'agent.invoke output.schema.any',
     'session.start_turn output.schema.any',
