@@ -9,11 +9,14 @@ import { api } from '../protocol/api.ts'
 import type { Artifact } from '../protocol/artifacts/schema.ts'
 import { routeOf } from '../protocol/contract.ts'
 import { formOf } from './artifacts/form.ts'
-import { type Transport, unreachable } from './transport.ts'
+import { BatonError, type Transport, unreachable } from './transport.ts'
 
 /** The bytes of an upload, which may have to be opened more than once. */
 export interface Source {
-  /** Opens the bytes at their beginning. Called again if the upload is repeated. */
+  /**
+   * Opens the bytes at their beginning. Called when an attempt sends the bytes, so also again if
+   * the upload is repeated. An exception, also while the bytes are read, ends the upload.
+   */
   open(): AsyncIterable<Uint8Array>
   /** Number of bytes, if known. The service then refuses an upload of a different size. */
   readonly size?: number
@@ -46,7 +49,8 @@ const PAUSE_MS = 500
 
 /**
  * Uploads an artifact and returns its record.
- * @throws BatonError if the service refuses the upload or does not respond.
+ * @throws BatonError if the service refuses the upload or does not respond; the error of the source
+ * if its bytes cannot be opened or read.
  * @example
  * const { id } = await putArtifact(baton.transport, {
  *   open: () => createReadStream('report.pdf'),
@@ -59,36 +63,48 @@ export async function putArtifact(
 ): Promise<Artifact> {
   const { lease, idempotencyKey = randomUUID(), advanced = () => {}, signal } = options
   const row = api['artifact.create']
-  return transport.request(
-    transport.path(row, {}).path,
-    () => {
-      signal?.throwIfAborted()
-      const form = formOf(
-        {
-          name: options.name,
-          mime: options.mime,
-          size_bytes: source.size === undefined ? undefined : String(source.size),
-          metadata: options.metadata && JSON.stringify(options.metadata),
-          convert: options.convert ? 'true' : undefined,
-        },
-        source.open(),
-        advanced,
-      )
-      return {
-        method: routeOf(row).method,
-        headers: {
-          ...transport.headers,
-          'content-type': form.type,
-          'idempotency-key': idempotencyKey,
-          ...(lease !== undefined && { [LEASE_HEADER]: lease }),
-        },
-        body: ReadableStream.from(form.body),
-        duplex: 'half',
-        ...(signal && { signal }),
-      }
-    },
-    async (answer) => (await answer.json()) as Artifact,
-  )
+  const fields = {
+    name: options.name,
+    mime: options.mime,
+    size_bytes: source.size === undefined ? undefined : String(source.size),
+    metadata: options.metadata && JSON.stringify(options.metadata),
+    convert: options.convert ? 'true' : undefined,
+  }
+  let fault: { readonly error: unknown } | undefined
+  async function* bytesOf(): AsyncGenerator<Uint8Array, void> {
+    try {
+      yield* source.open()
+    } catch (error) {
+      fault ??= { error }
+      throw error
+    }
+  }
+  try {
+    return await transport.request(
+      transport.path(row, {}).path,
+      () => {
+        if (fault) throw fault.error
+        signal?.throwIfAborted()
+        const form = formOf(fields, bytesOf, advanced)
+        return {
+          method: routeOf(row).method,
+          headers: {
+            ...transport.headers,
+            'content-type': form.type,
+            'idempotency-key': idempotencyKey,
+            ...(lease !== undefined && { [LEASE_HEADER]: lease }),
+          },
+          body: ReadableStream.from(form.body),
+          duplex: 'half',
+          ...(signal && { signal }),
+        }
+      },
+      async (answer) => (await answer.json()) as Artifact,
+    )
+  } catch (error) {
+    // A failed source interrupts the request, which then appears as an unreachable service.
+    throw fault && error instanceof BatonError && error.code === 'unreachable' ? fault.error : error
+  }
 }
 
 export interface GetOptions {

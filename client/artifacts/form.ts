@@ -13,12 +13,13 @@ export interface Form {
 /**
  * Creates the form.
  * @param fields text fields. Undefined ones are omitted.
- * @param file chunks of the file.
+ * @param open opens the file. It is called when the file part begins, so a request that fails before
+ * its body is read opens nothing.
  * @param advanced receives the number of bytes of the file that were sent.
  */
 export function formOf(
   fields: Readonly<Record<string, string | undefined>>,
-  file: AsyncIterable<Uint8Array>,
+  open: () => AsyncIterable<Uint8Array>,
   advanced: (bytes: number) => void,
 ): Form {
   const boundary = `baton-${randomUUID()}`
@@ -33,7 +34,7 @@ export function formOf(
         'content-type: application/octet-stream\r\n\r\n',
     )
     let sent = 0
-    for await (const chunk of file) {
+    for await (const chunk of open()) {
       yield chunk
       sent += chunk.length
       advanced(sent)

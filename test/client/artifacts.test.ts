@@ -1,5 +1,7 @@
 /** Uploads and downloads by the client library when connections break. */
 import { createHash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { join } from 'node:path'
 import t from 'tap'
 import { getArtifact, putArtifact } from '../../client/artifacts.ts'
 import { BatonError, Transport } from '../../client/transport.ts'
@@ -103,6 +105,43 @@ t.test('a refused upload is not repeated; an unreachable service is reported', a
   })
   await t.rejects(putArtifact(dead, { open: source }, { name: 'x' }), { code: 'unreachable' })
   t.equal(tries.length, 4)
+})
+
+t.test('an upload fails with the error of its source, and is not repeated', async (t) => {
+  const missing = join(t.testdir({}), 'missing.pdf')
+  const broken = async function* (): AsyncGenerator<Uint8Array, void> {
+    yield bytes
+    throw new Error('disk failure')
+  }
+  const once = () => {
+    throw new Error('cannot be opened')
+  }
+  for (const [open, expected] of [
+    [() => createReadStream(missing), { code: 'ENOENT' }],
+    [broken, { message: 'disk failure' }],
+    [once, { message: 'cannot be opened' }],
+  ] as const) {
+    const { transport, requests } = transportTo(async (request) => {
+      await request.formData()
+      return Response.json(record)
+    })
+    await t.rejects(putArtifact(transport, { open }, { name: 'x' }), expected)
+    t.equal(requests.length, 1)
+  }
+})
+
+t.test('a source is not opened before its bytes are sent', async (t) => {
+  const missing = join(t.testdir({}), 'missing.pdf')
+  let opened = 0
+  const open = () => {
+    opened++
+    return createReadStream(missing)
+  }
+  const { transport } = transportTo(() => {
+    throw new TypeError('fetch failed')
+  })
+  await t.rejects(putArtifact(transport, { open }, { name: 'x' }), { code: 'unreachable' })
+  t.equal(opened, 0)
 })
 
 /**
