@@ -8,7 +8,7 @@ import { createHash, randomUUID } from 'node:crypto'
 import { api } from '../protocol/api.ts'
 import type { Artifact } from '../protocol/artifacts/schema.ts'
 import { routeOf } from '../protocol/contract.ts'
-import { formOf } from './artifacts/form.ts'
+import { type Form, formOf } from './artifacts/form.ts'
 import { BatonError, type Transport, unreachable } from './transport.ts'
 
 /** The bytes of an upload, which may have to be opened more than once. */
@@ -79,13 +79,17 @@ export async function putArtifact(
       throw error
     }
   }
+  let form: Form | undefined
+  // An interrupted request may leave its body unfinished, and the source open.
+  const close = () => void form?.body.return().catch(() => {})
   try {
     return await transport.request(
       transport.path(row, {}).path,
       () => {
+        close()
         if (fault) throw fault.error
         signal?.throwIfAborted()
-        const form = formOf(fields, bytesOf, advanced)
+        form = formOf(fields, bytesOf, advanced)
         return {
           method: routeOf(row).method,
           headers: {
@@ -104,6 +108,8 @@ export async function putArtifact(
   } catch (error) {
     // A failed source interrupts the request, which then appears as an unreachable service.
     throw fault && error instanceof BatonError && error.code === 'unreachable' ? fault.error : error
+  } finally {
+    close()
   }
 }
 

@@ -144,6 +144,32 @@ t.test('a source is not opened before its bytes are sent', async (t) => {
   t.equal(opened, 0)
 })
 
+t.test('the source of an interrupted attempt is closed', async (t) => {
+  let opened = 0
+  let closed = 0
+  const open = async function* (): AsyncGenerator<Uint8Array, void> {
+    opened++
+    try {
+      yield* source()
+    } finally {
+      closed++
+    }
+  }
+  const { transport } = transportTo(async ({ body }, attempt) => {
+    const reader = body?.getReader()
+    // The first chunk is the head of the form, the second one the beginning of the file.
+    await reader?.read()
+    await reader?.read()
+    t.equal(opened, attempt)
+    t.equal(closed, attempt - 1)
+    throw new TypeError('fetch failed')
+  })
+  await t.rejects(putArtifact(transport, { open }, { name: 'x' }), { code: 'unreachable' })
+  t.equal(opened, 4)
+  await new Promise((done) => setImmediate(done))
+  t.equal(closed, 4)
+})
+
 /**
  * Answers with the bytes from the requested start, and breaks the connection after `most` bytes.
  */
