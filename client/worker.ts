@@ -13,7 +13,7 @@ import { workers } from '../protocol/workers/rows.ts'
 import { publisherOf } from './artifacts/publish.ts'
 import { Transport } from './transport.ts'
 import { Core, type Ports } from './worker/core.ts'
-import type { WorkerEnd, WorkerOptions } from './worker/options.ts'
+import { type WorkerEnd, WorkerError, type WorkerOptions } from './worker/options.ts'
 import { systemClock } from './worker/ports.ts'
 import { dial } from './worker/socket.ts'
 
@@ -35,7 +35,11 @@ export class Worker {
   readonly instance: string
   readonly #core: Core
 
-  /** @param ports clock and sockets; the real ones by default. */
+  /**
+   * @param ports clock and sockets; the real ones by default.
+   * @throws WorkerError with the code `invalid_options` if an address or the key cannot be used;
+   * RangeError if `concurrency` is invalid or no address is given.
+   */
   constructor(options: WorkerOptions, ports: Ports = { clock: systemClock(randomUUID), dial }) {
     const {
       url,
@@ -47,12 +51,12 @@ export class Worker {
     } = options
     if (!Number.isInteger(concurrency) || concurrency < 1)
       throw new RangeError('concurrency must be a whole number of at least 1')
+    const addresses = typeof url === 'string' ? [url] : url
+    if (addresses.length === 0) throw new RangeError('a worker needs at least one address')
+    checkConnection(addresses, key)
     this.instance = instance
     const path = `/v1${routeOf(workers['worker.socket']).path.replace(':project', encodeURIComponent(project))}`
-    const urls = (typeof url === 'string' ? [url] : url).map(
-      (base) => `${base.replace(/^http/, 'ws').replace(/\/$/, '')}${path}`,
-    )
-    if (urls.length === 0) throw new RangeError('a worker needs at least one address')
+    const urls = addresses.map((base) => `${base.replace(/^http/, 'ws').replace(/\/$/, '')}${path}`)
     this.#core = new Core(
       {
         ...rest,
@@ -95,4 +99,26 @@ export class Worker {
     this.#core.abandon()
     return this.ended
   }
+}
+
+/** Schemes of the addresses that a WebSocket can connect to. */
+const SCHEMES: ReadonlySet<string> = new Set(['http:', 'https:', 'ws:', 'wss:'])
+/**
+ * Checks that a socket can be opened to each address with the key.
+ * @throws WorkerError with the code `invalid_options`. Its message does not contain the key.
+ */
+function checkConnection(addresses: readonly string[], key: string): void {
+  for (const address of addresses) {
+    const url = URL.canParse(address) ? new URL(address) : undefined
+    if (!url || !SCHEMES.has(url.protocol) || url.hash !== '')
+      throw new WorkerError(
+        'invalid_options',
+        `${JSON.stringify(address)} is not an address of a service, such as http://127.0.0.1:8080`,
+      )
+  }
+  if (/[^ -~]/.test(key))
+    throw new WorkerError(
+      'invalid_options',
+      'The key contains a character that is not printable ASCII, such as a line break',
+    )
 }

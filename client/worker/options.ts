@@ -101,8 +101,10 @@ export interface WorkerOptions {
 }
 
 /**
- * The error with which a worker ended. `code` is the code of the `error` frame that the service
- * sent, or `refused` when the service permanently rejects the WebSocket upgrade.
+ * The error with which a worker ended, or with which its options were rejected. `code` is the code
+ * of the `error` frame that the service sent; `refused` when the service permanently rejects the
+ * WebSocket upgrade, or the socket cannot be created; `invalid_options` for an address or a key
+ * that cannot be used.
  */
 export class WorkerError extends Error {
   readonly code: string

@@ -39,7 +39,10 @@ export interface Socket {
   /** Ends the connection immediately. No further event is guaranteed. */
   drop(): void
 }
-/** Opens a socket to a URL with headers. */
+/**
+ * Opens a socket to a URL with headers.
+ * @throws Error if the URL or a header is invalid.
+ */
 export type Dial = (
   url: string,
   headers: Readonly<Record<string, string>>,

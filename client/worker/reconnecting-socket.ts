@@ -11,7 +11,7 @@
  *     least 5 s.
  */
 import { WorkerError } from './options.ts'
-import type { Cancel, Clock, Dial, Socket } from './ports.ts'
+import type { Cancel, Clock, Dial, Socket, SocketEvents } from './ports.ts'
 
 /**
  * Timing in milliseconds. `first` and `last` are the initial and the maximum back-off, without
@@ -34,7 +34,10 @@ export interface ReconnectingSocketEvents {
   frame(text: string): void
   /** Called when the open socket is lost. A reconnect is scheduled. */
   lost(reason: string): void
-  /** Called when the service rejects this worker permanently. No reconnect follows. */
+  /**
+   * Called when the service rejects this worker permanently, or a socket cannot be created. No
+   * reconnect follows.
+   */
   refused(error: WorkerError): void
 }
 interface Call {
@@ -83,33 +86,15 @@ export class ReconnectingSocket {
     const url = this.#urls[this.#at % this.#urls.length] ?? ''
     const call: Call = { open: false }
     this.#call = call
-    const mine = () => this.#call === call
     this.#after('open', lineTiming.open, () => this.#failed('no response to the upgrade request'))
-    call.socket = this.#dial(url, this.#headers, {
-      opened: () => {
-        if (!mine()) return
-        call.open = true
-        this.#cancel('open')
-        this.#heard = this.#clock.now()
-        this.#ping()
-        this.#watch(lineTiming.silence)
-        this.#events.opened()
-      },
-      refused: (status, reason) => {
-        if (mine()) this.#refused(url, status, reason)
-      },
-      frame: (text) => {
-        if (!mine()) return
-        this.#heard = this.#clock.now()
-        this.#events.frame(text)
-      },
-      alive: () => {
-        if (mine()) this.#heard = this.#clock.now()
-      },
-      closed: (code, reason) => {
-        if (mine()) this.#failed(`closed with ${code}${reason === '' ? '' : ` (${reason})`}`)
-      },
-    })
+    try {
+      call.socket = this.#dial(url, this.#headers, this.#eventsOf(call, url))
+    } catch (error) {
+      // The same address and headers would fail again.
+      this.close(1000)
+      const { message } = error as Error
+      this.#events.refused(new WorkerError('refused', `${url} cannot be dialled: ${message}`))
+    }
   }
   /** Sends a text frame. Returns false without sending it if no socket is open. */
   send(text: string): boolean {
@@ -135,6 +120,35 @@ export class ReconnectingSocket {
     else call?.socket?.drop()
   }
 
+  /** Creates the event handlers of the socket of a call. They ignore a call that has failed. */
+  #eventsOf(call: Call, url: string): SocketEvents {
+    const mine = () => this.#call === call
+    return {
+      opened: () => {
+        if (!mine()) return
+        call.open = true
+        this.#cancel('open')
+        this.#heard = this.#clock.now()
+        this.#ping()
+        this.#watch(lineTiming.silence)
+        this.#events.opened()
+      },
+      refused: (status, reason) => {
+        if (mine()) this.#refused(url, status, reason)
+      },
+      frame: (text) => {
+        if (!mine()) return
+        this.#heard = this.#clock.now()
+        this.#events.frame(text)
+      },
+      alive: () => {
+        if (mine()) this.#heard = this.#clock.now()
+      },
+      closed: (code, reason) => {
+        if (mine()) this.#failed(`closed with ${code}${reason === '' ? '' : ` (${reason})`}`)
+      },
+    }
+  }
   #refused(url: string, status: number, reason: string): void {
     const verdict = verdicts[status]
     if (!verdict)

@@ -107,13 +107,18 @@ export interface Stand {
   readonly lines: string[]
   peer(): Peer
 }
-export function stand(options: Partial<WorkerOptions> & Pick<WorkerOptions, 'actions'>): Stand {
+/** @param creates throws an Error if no socket can be created to a URL. */
+export function stand(
+  options: Partial<WorkerOptions> & Pick<WorkerOptions, 'actions'>,
+  creates: (url: string) => void = () => {},
+): Stand {
   const clock = new ManualClock()
   const peers: Peer[] = []
   const states: WorkerState[] = []
   const events: JobEvent[] = []
   const lines: string[] = []
   const dial: Dial = (url, headers, socketEvents) => {
+    creates(url)
     const peer = new Peer(url, headers, socketEvents)
     peers.push(peer)
     return {

@@ -1,0 +1,45 @@
+/** Workers whose options cannot be used or are rejected by the service. */
+import t from 'tap'
+import { stand } from './stand.ts'
+
+t.test('a worker with an address or a key that cannot be used is not created', async (t) => {
+  for (const url of ['127.0.0.1:8080', 'nonsense', 'ftp://a.test', 'http://a.test#x'])
+    for (const urls of [url, ['http://a.test', url]])
+      t.throws(() => stand({ url: urls, actions: {} }), {
+        name: 'WorkerError',
+        code: 'invalid_options',
+        message: url,
+      })
+  for (const key of ['bat_secret\n', 'bat_\u0000', 'bat_sécret', 'bat_🔑']) {
+    const error = t.throws(() => stand({ key, actions: {} }), { code: 'invalid_options' })
+    t.notMatch(String(error), 'bat_')
+  }
+  for (const url of ['http://a.test/', 'HTTPS://a.test/base', 'ws://a.test', 'wss://a.test'])
+    t.doesNotThrow(() => stand({ url, key: '', actions: {} }))
+})
+
+t.test('a worker ends when a socket cannot be created', async (t) => {
+  const { clock, worker, peers, peer } = stand(
+    { url: ['http://a.test', 'http://b.test'], actions: {} },
+    (url) => {
+      if (url.includes('b.test')) throw new SyntaxError('Invalid URL')
+    },
+  )
+  const started = worker.start()
+  const rejected = t.rejects(started, {
+    name: 'WorkerError',
+    code: 'refused',
+    message: /b\.test.*Invalid URL/,
+  })
+  peer().events.refused(0, 'ECONNREFUSED')
+  await clock.pass(60_000)
+  await rejected
+  t.match(await worker.ended, { reason: 'failed' })
+  t.equal(peers.length, 1)
+  t.equal(clock.timers, 0)
+  const first = stand({ actions: {} }, () => {
+    throw new SyntaxError('Invalid URL')
+  })
+  await t.rejects(first.worker.start(), { code: 'refused' })
+  t.equal(first.clock.timers, 0)
+})
