@@ -319,7 +319,7 @@ export class Core {
   }
   #error({ error, message_id }: Extract<Down, { type: 'error' }>): void {
     const { code, message } = error
-    const advice = fatal(code, message)
+    const advice = fatal(code, message, this.#token === undefined)
     if (advice !== undefined)
       return void this.#finish({ reason: 'failed', error: new WorkerError(code, advice) })
     if (!this.#registered || code === 'not_registered')

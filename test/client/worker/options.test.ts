@@ -43,3 +43,35 @@ t.test('a worker ends when a socket cannot be created', async (t) => {
   await t.rejects(first.worker.start(), { code: 'refused' })
   t.equal(first.clock.timers, 0)
 })
+
+t.test('a registration that the service cannot accept ends the worker', async (t) => {
+  for (const code of ['bad_frame', 'unknown_frame', 'payload_too_large'] as const) {
+    const { clock, worker, peers, peer } = stand({ queues: [''], actions: {} })
+    const started = worker.start()
+    peer().events.opened()
+    peer().say({ type: 'error', error: { code, message: 'queues[0]: must not be empty' } })
+    await t.rejects(started, {
+      name: 'WorkerError',
+      code,
+      message: /registration: queues\[0\]: must not be empty\. Correct/,
+    })
+    t.match(await worker.ended, { reason: 'failed', error: { code } })
+    await clock.pass(60_000)
+    t.equal(peers.length, 1)
+    t.equal(clock.timers, 0)
+  }
+})
+
+t.test('a worker that was registered before repeats a rejected registration', async (t) => {
+  const { clock, worker, peers, peer } = stand({ actions: {} })
+  void worker.start()
+  peer().accept()
+  peer().events.closed(1012, '')
+  await clock.pass(100)
+  peer().events.opened()
+  peer().say({ type: 'error', error: { code: 'bad_frame', message: 'leases: unknown' } })
+  await clock.pass(1000)
+  t.equal(peers.length, 3)
+  peer().accept()
+  t.equal(peer().all('jobs.claim').length, 1)
+})
