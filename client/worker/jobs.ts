@@ -221,12 +221,19 @@ export class Jobs {
     [...this.#running.values()].filter(({ job }) => job.id === job_id)
 }
 
-/** Describes a handler's error. Handlers may throw any value. */
+/**
+ * Describes a handler's error. Handlers may throw any value, even one that throws when it is
+ * inspected.
+ */
 function faultOf(error: unknown): { error_type: string; error_message: string } {
-  if (error instanceof Error)
-    return { error_type: error.name || 'Error', error_message: error.message }
-  return {
-    error_type: 'Error',
-    error_message: typeof error === 'string' ? error : inspect(error, { depth: 2 }),
+  try {
+    if (error instanceof Error)
+      return { error_type: String(error.name || 'Error'), error_message: String(error.message) }
+    return {
+      error_type: 'Error',
+      error_message: typeof error === 'string' ? error : inspect(error, { depth: 2 }),
+    }
+  } catch {
+    return { error_type: 'Error', error_message: 'the handler threw a value that cannot be read' }
   }
 }

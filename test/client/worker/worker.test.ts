@@ -1,4 +1,5 @@
 /** The behavior of a worker with jobs: claiming, running, renewing, cancelling, reporting. */
+import { inspect } from 'node:util'
 import t from 'tap'
 import { deferred, jobOf, settled, stand } from './stand.ts'
 
@@ -64,6 +65,50 @@ t.test('runs a job and reports its result; a result that is no object is wrapped
     events.map(({ type }) => type),
     ['started', 'completed', 'started', 'completed', 'started', 'completed'],
   )
+})
+
+t.test('a thrown value that throws when it is read fails the job and frees its slot', async (t) => {
+  const refuse = () => {
+    throw new Error('trap')
+  }
+  const values: Record<string, unknown> = {
+    inspected: { [inspect.custom]: refuse },
+    message: Object.defineProperty(new Error(), 'message', { get: refuse }),
+    proxy: new Proxy({}, { get: refuse, getPrototypeOf: refuse }),
+    name: Object.assign(new Error('no route'), { name: Object.create(null) }),
+  }
+  for (const name of Object.keys(values)) {
+    const { worker, peer } = stand({
+      actions: {
+        [name]: () => {
+          throw values[name]
+        },
+      },
+    })
+    void worker.start()
+    peer().accept()
+    await peer().give(jobOf(name))
+    t.match(peer().last('job.report'), {
+      status: 'failed',
+      error_type: 'Error',
+      error_message: /cannot be read/,
+    })
+    t.equal(peer().last('jobs.claim').available_slots, 1)
+  }
+})
+
+t.test('a thrown error whose name and message are not texts fails the job', async (t) => {
+  const { worker, peer } = stand({
+    actions: {
+      work: () => {
+        throw Object.assign(new Error(), { name: 5, message: ['no', 'route'] })
+      },
+    },
+  })
+  void worker.start()
+  peer().accept()
+  await peer().give(jobOf('work'))
+  t.match(peer().last('job.report'), { error_type: '5', error_message: 'no,route' })
 })
 
 t.test('a thrown error fails the job with its name and message', async (t) => {
