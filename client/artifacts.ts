@@ -161,7 +161,8 @@ export async function* getArtifact(
         hash.update(chunk)
         yield chunk
       }
-      break
+      // Without a content length, a connection that is closed early looks like a complete response.
+      if (at < size_bytes) throw new Error(`only ${at} of ${size_bytes} bytes arrived`)
     } catch (error) {
       signal?.throwIfAborted()
       if (attempt >= transport.tries) throw unreachable(transport.url, error)

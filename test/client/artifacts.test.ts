@@ -172,8 +172,9 @@ t.test('the source of an interrupted attempt is closed', async (t) => {
 
 /**
  * Answers with the bytes from the requested start, and breaks the connection after `most` bytes.
+ * With `isSilent`, the response then ends without an error.
  */
-function content(request: Request, most: number): Response {
+function content(request: Request, most: number, isSilent = false): Response {
   const start = Number(/^bytes=(\d+)-$/.exec(request.headers.get('range') ?? '')?.[1] ?? 0)
   if (start >= bytes.length)
     return Response.json(
@@ -183,7 +184,7 @@ function content(request: Request, most: number): Response {
   const part = bytes.subarray(start, start + most)
   const chunks = async function* (): AsyncGenerator<Uint8Array, void> {
     if (part.length > 0) yield part
-    if (start + most < bytes.length) throw new TypeError('terminated')
+    if (start + most < bytes.length && !isSilent) throw new TypeError('terminated')
   }
   const body = ReadableStream.from(chunks())
   return new Response(body, { status: start > 0 ? 206 : 200 })
@@ -199,6 +200,23 @@ t.test('an interrupted download continues after the last byte', async (t) => {
     requests.filter(isContent).map(({ headers }) => headers.get('range')),
     [null, 'bytes=5-', 'bytes=10-', 'bytes=15-'],
   )
+})
+
+t.test('a response that ends early without an error is continued', async (t) => {
+  for (const after of [0, 4]) {
+    const { transport } = transportTo((request) =>
+      isContent(request) ? content(request, 5, true) : Response.json(record),
+    )
+    t.equal(await all(getArtifact(transport, 'art_1', { after })), bytes.toString().slice(after))
+  }
+  const { transport, requests } = transportTo((request) =>
+    isContent(request) ? content(request, 0, true) : Response.json(record),
+  )
+  await t.rejects(all(getArtifact(transport, 'art_1', { after: 4 })), {
+    code: 'unreachable',
+    message: /only 4 of 17 bytes arrived/,
+  })
+  t.equal(requests.filter(isContent).length, 4)
 })
 
 t.test('bytes that the caller has are not sent again, but checked', async (t) => {
