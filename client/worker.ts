@@ -1,8 +1,12 @@
 /**
  * The worker library: executes jobs for a service over one WebSocket, with automatic reconnection.
  *
- *     const actions = { 'send-receipt': async ({ to }) => send(to) }
- *     const worker = new Worker({ url, key, concurrency: 4, actions })
+ *     const worker = new Worker({
+ *       url,
+ *       key,
+ *       concurrency: 4,
+ *       actions: { 'send-receipt': async ({ to }) => send(String(to)) },
+ *     })
  *     await worker.start()
  *     process.once('SIGTERM', () => worker.drain())
  */
