@@ -96,12 +96,21 @@ function addFollow(program: Command, shell: Shell): void {
       if (isId(id, 'channel'))
         for await (const { data, type } of followChannel(baton, id, options))
           show(type, data, () => channelLine(data))
-      else
+      else {
         for await (const { data, type } of followRun(baton, id, options))
           show(type, data, () => lineOf(data))
-      if (last === 'run.failed' || last === 'run.cancelled') process.exitCode = 1
+        // With --after, the event that ended the run may not have been shown.
+        const end = ENDS[last] ?? (await baton.run.get({ id })).status
+        if (end !== 'completed') process.exitCode = 1
+      }
     }),
   )
+}
+/** The status of a run after each event that ends it. */
+const ENDS: Readonly<Record<string, string>> = {
+  'run.completed': 'completed',
+  'run.failed': 'failed',
+  'run.cancelled': 'cancelled',
 }
 const cursor = (text: string): number => {
   if (!/^\d{1,16}$/.test(text))
