@@ -8,7 +8,7 @@ import type { ChannelEventRecord } from '../protocol/channels/schema.ts'
 import type { LogFilters, RunLogLine, RunLogPage } from '../protocol/jobs/logs.ts'
 import { type ProjectRunEvent, type RunEventRecord, terminal } from '../protocol/runs/schema.ts'
 import type { Client } from './client.ts'
-import { BatonError, reasonOf, reasonToRepeat } from './transport.ts'
+import { BatonError, reasonOf, reasonToRepeat, requireEventStream } from './transport.ts'
 import { endedBySignal, watchdog } from './watchdog.ts'
 
 /** A frame: its cursor (absent from previews), its type and its content. */
@@ -43,7 +43,8 @@ type Over = (cursor: number) => Promise<boolean>
 /**
  * Follows the timeline of a run, from the beginning or after a cursor, until the run ends or
  * `signal` aborts. Continues if a failed run is retried in the meantime.
- * @throws BatonError if the service refuses the request (with a 4xx status other than 429).
+ * @throws BatonError if the service refuses the request (with a 4xx status other than 429), or if
+ * the response is not from a Baton service.
  */
 export async function* followRun(
   client: Client,
@@ -65,7 +66,8 @@ export async function* followRun(
 }
 /**
  * Follows all runs of a project, after a cursor or from now on, until `signal` aborts.
- * @throws BatonError if the service refuses the request (with a 4xx status other than 429).
+ * @throws BatonError if the service refuses the request (with a 4xx status other than 429), or if
+ * the response is not from a Baton service.
  */
 export const followProject = (
   client: Client,
@@ -75,7 +77,8 @@ export const followProject = (
 /**
  * Follows the events of a channel, after a cursor or from now on, until the channel is deleted or
  * no longer visible, or `signal` aborts.
- * @throws BatonError if the service refuses the request (with a 4xx status other than 429).
+ * @throws BatonError if the service refuses the request (with a 4xx status other than 429), or if
+ * the response is not from a Baton service.
  */
 export async function* followChannel(
   client: Client,
@@ -103,7 +106,8 @@ export async function* followChannel(
 /**
  * Follows the log lines of a run that match the filters, from the beginning or after a position,
  * until the run ends or `signal` aborts.
- * @throws BatonError if the service refuses the request (with a 4xx status other than 429).
+ * @throws BatonError if the service refuses the request (with a 4xx status other than 429), or if
+ * the response is not from a Baton service.
  */
 export async function* followLogs(
   client: Client,
@@ -179,6 +183,7 @@ async function* follow<T>(
       if (!answer.ok) {
         reason = await reasonToRepeat(transport, url, answer)
       } else if (answer.body) {
+        requireEventStream(url, answer)
         const begins = (after: number) => {
           cursor ??= after
         }
@@ -204,13 +209,7 @@ async function* follow<T>(
       }
     } catch (error) {
       if (signal?.aborted) return
-      if (
-        error instanceof BatonError &&
-        error.status >= 400 &&
-        error.status < 500 &&
-        error.status !== 429
-      )
-        throw error
+      if (error instanceof BatonError && isPermanent(error)) throw error
       reason = watch.silent() ? `no data received for ${silence / 1000} s` : reasonOf(error)
       transport.next(url)
     } finally {
@@ -220,6 +219,9 @@ async function* follow<T>(
     await transport.pause(Math.min(2000, 50 * 2 ** Math.max(0, failures)))
   }
 }
+
+const isPermanent = ({ status, code }: BatonError): boolean =>
+  code === 'unexpected_response' || (status >= 400 && status < 500 && status !== 429)
 
 /** Returns the query string of a request, beginning with `?`; empty if no parameter has a value. */
 function queryOf(parameters: Readonly<Record<string, unknown>>): string {

@@ -5,6 +5,7 @@
  */
 import { EventSourceParserStream } from 'eventsource-parser/stream'
 import type { TranscriptSnapshot } from '../protocol/sessions/schema.ts'
+import { EVENT_STREAM, isMediaType, JSON_TYPE, notBaton } from './http.ts'
 import { Transcript, type TranscriptFrame } from './transcript/fold.ts'
 import { endedBySignal, type Watchdog, watchdog } from './watchdog.ts'
 
@@ -45,7 +46,8 @@ export interface FollowTranscript extends TranscriptSource {
 }
 /**
  * The error of a request that the service rejected. `status` is the HTTP status; 429, 500, 502, 503
- * and 504 are temporary. `code` is the error code of the service.
+ * and 504 are temporary. `code` is the error code of the service, or `unexpected_response` if the
+ * response is not from a Baton service.
  */
 export class TranscriptRefused extends Error {
   readonly status: number
@@ -86,7 +88,7 @@ export async function readTranscript(
         : transcript.cursor === undefined
           ? ''
           : `?cursor=${transcript.cursor}`
-    const answer = await ask(source, address, `transcript${query}`, 'application/json')
+    const answer = await ask(source, address, `transcript${query}`, JSON_TYPE)
     const page = (await answer.json()) as TranscriptSnapshot
     transcript.page(page)
     token = page.next_page_token
@@ -118,7 +120,7 @@ export async function* followTranscript(options: FollowTranscript): AsyncGenerat
         { ...options, signal: watch.signal },
         address,
         `transcript/stream${transcript.cursor === undefined ? '' : `?cursor=${transcript.cursor}`}`,
-        'text/event-stream',
+        EVENT_STREAM,
       )
       for await (const { id, frame } of frames(answer, watch)) {
         const before = transcript.cursor
@@ -176,7 +178,14 @@ async function ask(
     headers: { accept, ...(key !== undefined && { authorization: `Bearer ${key}` }), ...headers },
     ...(signal && { signal }),
   })
-  if (answer.ok) return answer
+  if (answer.ok) {
+    if (isMediaType(answer, accept)) return answer
+    throw new TranscriptRefused(
+      answer.status,
+      'unexpected_response',
+      notBaton(address.now(), answer, accept),
+    )
+  }
   const { error } = (await answer.json().catch(() => ({}))) as {
     error?: { code?: string; message?: string }
   }

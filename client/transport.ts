@@ -7,6 +7,15 @@
 import { randomUUID } from 'node:crypto'
 import { type Row, routeOf } from '../protocol/contract.ts'
 import type { Code } from '../protocol/errors.ts'
+import {
+  EVENT_STREAM,
+  invalidHeader,
+  isMediaType,
+  JSON_TYPE,
+  notBaton,
+  reportingFailure,
+} from './http.ts'
+import { orAborted } from './watchdog.ts'
 
 export interface ClientOptions {
   /**
@@ -27,17 +36,21 @@ export interface ClientOptions {
 }
 
 /**
- * The error of a failed request. `code` is stable and intended for branching. If it is
- * `unreachable`, no complete response arrived, so the effect of the request is unknown.
+ * The codes that only clients use. `unreachable`: no complete response arrived, so the effect of
+ * the request is unknown. `unexpected_response`: the response is not in the format of the service,
+ * as after a wrong base address or behind a proxy that requires a login.
  */
+type ClientCode = 'unreachable' | 'unexpected_response'
+
+/** The error of a failed request. `code` is stable and intended for branching. */
 export class BatonError extends Error {
   readonly status: number
-  readonly code: Code | 'unreachable'
+  readonly code: Code | ClientCode
   readonly details: Readonly<Record<string, unknown>> | undefined
   readonly request_id: string | undefined
   constructor(
     status: number,
-    code: Code | 'unreachable',
+    code: Code | ClientCode,
     message: string,
     details?: Readonly<Record<string, unknown>>,
     requestId?: string,
@@ -102,8 +115,15 @@ export class Transport {
   next(failed = this.url): void {
     if (failed === this.url) this.#at++
   }
+  /**
+   * The headers with the credential.
+   * @throws BatonError if the key has a character that a header cannot contain.
+   */
   get headers(): Record<string, string> {
-    return { authorization: `Bearer ${this.#options.key}` }
+    const headers = { authorization: `Bearer ${this.#options.key}` }
+    if (invalidHeader(headers) !== undefined)
+      throw new BatonError(401, 'unauthorized', `The key has a character that ${NOT_IN_HEADER}.`)
+    return headers
   }
   get fetch(): typeof fetch {
     return this.#options.fetch ?? fetch
@@ -215,7 +235,6 @@ export class Transport {
         method,
         headers,
         ...(body !== undefined && { body }),
-        signal: AbortSignal.timeout(this.#options.timeout ?? 60_000),
       }),
       async (answer) => {
         const text = await answer.text()
@@ -227,6 +246,7 @@ export class Transport {
       },
       {
         once,
+        timeout: this.#options.timeout ?? 60_000,
         // A 404 on a repeated DELETE is a success: an earlier attempt may have deleted the
         // resource, and its response was lost.
         accepts: ({ ok, status }, attempt) =>
@@ -243,9 +263,13 @@ export class Transport {
    * Sends a request and reads the response. After a temporary failure, the request is repeated: at
    * the same address if the status is 429, otherwise at the next one. With `once`, it is never
    * repeated.
-   * @param make creates the request of each attempt. Its exceptions propagate.
+   * @param make creates the request of each attempt. Its exceptions propagate. If it has a signal,
+   * the signal ends the request and its repetition with the reason of the signal.
+   * @param timeout of one attempt in milliseconds, after which the request is repeated; none by
+   * default. Not used together with a signal of the request.
    * @param accepts whether a response is a success; by default, one with a 2xx status.
-   * @throws BatonError if the service refuses the request or does not respond.
+   * @throws BatonError if the service refuses the request or does not respond; the error of a
+   * request body that cannot be read.
    */
   async request<T>(
     path: string,
@@ -253,9 +277,11 @@ export class Transport {
     read: (answer: Response) => Promise<T>,
     {
       once = false,
+      timeout,
       accepts = ({ ok }) => ok,
     }: {
       readonly once?: boolean
+      readonly timeout?: number
       readonly accepts?: (answer: Response, attempt: number) => boolean
     } = {},
   ): Promise<T> {
@@ -263,10 +289,26 @@ export class Transport {
     for (let attempt = 1; ; attempt++) {
       const { url } = this
       const init = make()
+      const { signal } = init
+      const header = invalidHeader(init.headers)
+      if (header !== undefined)
+        throw new BatonError(
+          400,
+          'bad_request',
+          `The header ${header} has a character that ${NOT_IN_HEADER}.`,
+        )
+      const faults: unknown[] = []
+      let answer: Response | undefined
       let failure: BatonError
       let wait = Math.min(WAIT.last, WAIT.first * 2 ** (attempt - 1))
       try {
-        const answer = await this.fetch(url + path, init)
+        answer = await this.fetch(url + path, {
+          ...init,
+          ...(timeout !== undefined && { signal: AbortSignal.timeout(timeout) }),
+          ...(init.body instanceof ReadableStream && {
+            body: ReadableStream.from(reportingFailure(init.body, (fault) => faults.push(fault))),
+          }),
+        })
         if (accepts(answer, attempt)) return await read(answer)
         failure = refusal(answer, await answer.text())
         if (!RETRIED.has(answer.status)) throw failure
@@ -275,11 +317,16 @@ export class Transport {
         if (answer.status !== 429) this.next(url)
       } catch (error) {
         if (error instanceof BatonError) throw error
+        if (faults.length > 0) throw faults[0]
+        if (signal?.aborted) throw signal.reason
+        if (error instanceof SyntaxError && answer && !isMediaType(answer, JSON_TYPE))
+          throw unexpected(url, answer, JSON_TYPE)
         failure = unreachable(url, error)
         this.next(url)
       }
       if (attempt >= tries) throw failure
-      await this.pause(wait)
+      const paused = this.pause(wait)
+      await (signal ? orAborted(paused, signal) : paused)
     }
   }
 }
@@ -288,6 +335,18 @@ export class Transport {
 export const unreachable = (url: string, error: unknown): BatonError =>
   new BatonError(0, 'unreachable', `${url} does not respond: ${reasonOf(error)}`)
 
+/** Creates the error of a success response that is not in the format of the service. */
+const unexpected = (url: string, answer: Response, expected: string): BatonError =>
+  new BatonError(answer.status, 'unexpected_response', notBaton(url, answer, expected))
+/**
+ * Requires that a success response is a stream of events.
+ * @throws BatonError if its media type is different.
+ */
+export function requireEventStream(url: string, answer: Response): void {
+  if (!isMediaType(answer, EVENT_STREAM)) throw unexpected(url, answer, EVENT_STREAM)
+}
+
+const NOT_IN_HEADER = 'an HTTP header cannot contain'
 const membersOf = (schema: unknown): Readonly<Record<string, unknown>> =>
   (schema as { properties?: Record<string, unknown> } | undefined)?.properties ?? {}
 

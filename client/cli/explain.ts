@@ -46,6 +46,7 @@ const advice: Readonly<Record<string, string>> = {
   not_found: 'Check the id and --project; the list command of the resource shows the existing ids.',
   bad_request: 'Run the command with --help to list its fields.',
   rate_limit_exceeded: 'Wait a moment and try again.',
+  unexpected_response: 'Specify another address with --server, BATON_URL or BATON_PORT.',
   service_unavailable:
     'The service is starting or has lost its storage; try again in a few seconds.',
 }

@@ -5,7 +5,7 @@
 import type { FieldError } from '../../protocol/errors.ts'
 import type { StreamSubscription } from '../../protocol/streams/rows.ts'
 import type { Client } from '../client.ts'
-import { BatonError, reasonOf, reasonToRepeat } from '../transport.ts'
+import { BatonError, reasonOf, reasonToRepeat, requireEventStream } from '../transport.ts'
 import { endedBySignal, watchdog } from '../watchdog.ts'
 import { readStream, STREAMS_PATH, type StreamMessage, streamRequest } from './read.ts'
 
@@ -28,7 +28,8 @@ export interface FollowStreamsOptions {
  * with the cursors received so far, and then end the old iteration.
  * @param subscriptions a subscription without `project` belongs to the client's project, except for
  * the topic `changes`.
- * @throws BatonError if the service refuses the whole request (with a 4xx status other than 429).
+ * @throws BatonError if the service refuses the whole request (with a 4xx status other than 429),
+ * or if the response is not from a Baton service.
  */
 export async function* followStreams(
   { transport }: Pick<Client, 'transport'>,
@@ -55,6 +56,7 @@ export async function* followStreams(
       if (!answer.ok) {
         reason = await reasonToRepeat(transport, url, answer)
       } else if (answer.body) {
+        requireEventStream(url, answer)
         for await (const frames of readStream(answer.body, watch.alive, (ms) => (pause = ms)))
           for (const frame of frames) {
             failures = -1

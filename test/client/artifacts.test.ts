@@ -256,3 +256,55 @@ t.test('a download that makes no progress ends', async (t) => {
   t.equal(requests.filter(isContent).length, 4)
   t.ok(new BatonError(0, 'unreachable', '') instanceof Error)
 })
+
+t.test('an upload whose source fails ends with the error of the source', async (t) => {
+  const { transport, requests } = transportTo(async (request) => {
+    await request.text()
+    return Response.json(record)
+  })
+  const failing = async function* (): AsyncGenerator<Uint8Array, void> {
+    yield bytes.subarray(0, 5)
+    throw new Error('disk failure')
+  }
+  await t.rejects(putArtifact(transport, { open: failing }, { name: 'x' }), {
+    name: 'Error',
+    message: 'disk failure',
+  })
+  t.equal(requests.length, 1)
+})
+
+t.test('an aborted upload ends with the reason of the signal', async (t) => {
+  for (const tries of [1, 4]) {
+    const stop = new AbortController()
+    const reason = new Error('enough')
+    const transport = new Transport({
+      url: 'http://a.test',
+      key: 'k',
+      tries,
+      pause: () => new Promise(() => {}),
+      fetch: async () => {
+        stop.abort(reason)
+        throw new TypeError('fetch failed')
+      },
+    })
+    const options = { name: 'x', signal: stop.signal }
+    await t.rejects(putArtifact(transport, { open: source }, options), reason)
+  }
+})
+
+t.test('an upload that is aborted between two attempts is not repeated', async (t) => {
+  const stop = new AbortController()
+  const transport = new Transport({
+    url: 'http://a.test',
+    key: 'k',
+    pause: () => {
+      stop.abort(new Error('enough'))
+      return new Promise(() => {})
+    },
+    fetch: async () => {
+      throw new TypeError('fetch failed')
+    },
+  })
+  const options = { name: 'x', signal: stop.signal }
+  await t.rejects(putArtifact(transport, { open: source }, options), { message: 'enough' })
+})

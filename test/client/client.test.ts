@@ -1,6 +1,9 @@
 /** The conversion of calls to requests, and which requests are retried. */
 import t from 'tap'
 import { type Client, client } from '../../client/client.ts'
+import { followRun } from '../../client/follow.ts'
+import { followStreams } from '../../client/streams/follow.ts'
+import { followTranscript } from '../../client/transcript.ts'
 import type { BatonError, ClientOptions } from '../../client/transport.ts'
 import { api } from '../../protocol/api.ts'
 
@@ -49,6 +52,7 @@ function answered(
     waits,
   }
 }
+const noPause = async () => {}
 const refused = (status: number, code: string, details?: Record<string, unknown>) => ({
   status,
   body: { error: { code, message: code, ...(details && { details }) } },
@@ -203,4 +207,37 @@ t.test('a conditional update is sent once, and replies carry the entity tag', as
   )
   t.equal(sent.length, 2)
   t.match(sent[1], { method: 'PUT', headers: { 'if-match': '"1"' } })
+})
+
+t.test('a response that is not from the service is reported, and not repeated', async (t) => {
+  const html = async () =>
+    new Response('<!DOCTYPE html>', { headers: { 'content-type': 'text/html; charset=utf-8' } })
+  const wrong = client({ url: 'http://a.test', key: 'k', fetch: html, pause: noPause })
+  const expected = { code: 'unexpected_response', status: 200, message: /a\.test.* text\/html/ }
+  await t.rejects(wrong.run.get({ id: 'run_1' }), expected)
+  await t.rejects(followRun(wrong, 'run_1').next(), expected)
+  await t.rejects(followStreams(wrong, [{ id: 'a', topic: 'runs' }]).next(), expected)
+  const transcript = { url: 'http://a.test', session_id: 's', fetch: html, pause: noPause }
+  await t.rejects(followTranscript(transcript).next(), expected)
+  let attempts = 0
+  const cut = async () =>
+    new Response(attempts++ === 0 ? '{"id":' : '{"id":"run_1"}', {
+      headers: { 'content-type': 'application/json' },
+    })
+  const lossy = client({ url: 'http://a.test', key: 'k', fetch: cut, pause: noPause })
+  t.match(await lossy.run.get({ id: 'run_1' }), { id: 'run_1' }, 'incomplete JSON is repeated')
+})
+
+t.test('a key or header with an invalid character is refused without its value', async (t) => {
+  const { client: baton, sent } = answered([], { key: 'bat_secret\nx' })
+  const expected = { code: 'unauthorized', message: /^(?!.*secret)The key has a character/ }
+  await t.rejects(baton.run.get({ id: 'run_1' }), expected)
+  await t.rejects(followRun(baton, 'run_1').next(), expected)
+  await t.rejects(followStreams(baton, [{ id: 'a', topic: 'runs' }]).next(), expected)
+  const { client: other } = answered([])
+  await t.rejects(
+    other.transport.exchange(api['skill.get'], { id: 's' }, { if_match: 'sécret → x' }),
+    { code: 'bad_request', message: /^(?!.*cret →)The header if-match/ },
+  )
+  t.equal(sent.length, 0)
 })

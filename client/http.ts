@@ -1,0 +1,44 @@
+/**
+ * Checks of requests and responses that `fetch` leaves to its caller, in browsers and in Node.js.
+ */
+
+/** Media types of the responses of the service. */
+export const JSON_TYPE = 'application/json'
+export const EVENT_STREAM = 'text/event-stream'
+
+const mediaTypeOf = ({ headers }: Response): string =>
+  (headers.get('content-type') ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? ''
+/** Whether a response has a media type, regardless of parameters such as `charset`. */
+export const isMediaType = (answer: Response, type: string): boolean => mediaTypeOf(answer) === type
+
+/** Returns the message about a success response whose media type is not the expected one. */
+export const notBaton = (url: string, answer: Response, expected: string): string =>
+  `${url} is not the address of a Baton service: it sent ` +
+  `${mediaTypeOf(answer) || 'a response without a media type'} instead of ${expected}.`
+
+/**
+ * Returns the name of a header whose value HTTP does not permit. The exception of `Headers` is not
+ * used, because it contains the value, which may be a credential.
+ */
+export const invalidHeader = (headers: RequestInit['headers']): string | undefined =>
+  Object.entries(headers ?? {}).find(([name, value]) => {
+    try {
+      new Headers([[name, String(value)]])
+      return false
+    } catch {
+      return true
+    }
+  })?.[0]
+
+/** Yields the chunks of a request body. Calls `report` with the error of a body that fails. */
+export async function* reportingFailure<T>(
+  body: AsyncIterable<T>,
+  report: (error: unknown) => void,
+): AsyncGenerator<T, void> {
+  try {
+    yield* body
+  } catch (error) {
+    report(error)
+    throw error
+  }
+}
