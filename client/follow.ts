@@ -9,7 +9,7 @@ import type { LogFilters, RunLogLine, RunLogPage } from '../protocol/jobs/logs.t
 import { type ProjectRunEvent, type RunEventRecord, terminal } from '../protocol/runs/schema.ts'
 import type { Client } from './client.ts'
 import { BatonError, reasonOf, reasonToRepeat, requireEventStream } from './transport.ts'
-import { endedBySignal, watchdog } from './watchdog.ts'
+import { endedBySignal, orAborted, untilAborted, watchdog } from './watchdog.ts'
 
 /** A frame: its cursor (absent from previews), its type and its content. */
 export interface Frame<T> {
@@ -205,7 +205,9 @@ async function* follow<T>(
             }
           }
         }
-        if (signal?.aborted || (await over(cursor ?? 0))) return
+        if (signal?.aborted) return
+        const ended = over(cursor ?? 0)
+        if (await (signal ? orAborted(ended, signal) : ended)) return
       }
     } catch (error) {
       if (signal?.aborted) return
@@ -216,7 +218,8 @@ async function* follow<T>(
       watch.stop()
     }
     options.onReconnect?.(reason)
-    await transport.pause(Math.min(2000, 50 * 2 ** Math.max(0, failures)))
+    const pause = transport.pause(Math.min(2000, 50 * 2 ** Math.max(0, failures)))
+    await untilAborted(pause, signal)
   }
 }
 

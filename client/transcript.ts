@@ -7,7 +7,7 @@ import { EventSourceParserStream } from 'eventsource-parser/stream'
 import type { TranscriptSnapshot } from '../protocol/sessions/schema.ts'
 import { EVENT_STREAM, isMediaType, JSON_TYPE, notBaton } from './http.ts'
 import { Transcript, type TranscriptFrame } from './transcript/fold.ts'
-import { endedBySignal, type Watchdog, watchdog } from './watchdog.ts'
+import { endedBySignal, untilAborted, type Watchdog, watchdog } from './watchdog.ts'
 
 export { Transcript, type TranscriptFrame } from './transcript/fold.ts'
 
@@ -147,7 +147,7 @@ export async function* followTranscript(options: FollowTranscript): AsyncGenerat
       watch.stop()
     }
     options.onReconnect?.(reason)
-    if (delay > 0 && !signal?.aborted) await pause(delay)
+    if (delay > 0 && !signal?.aborted) await untilAborted(pause(delay), signal)
   }
 }
 

@@ -82,6 +82,14 @@ export const orAborted = <T>(promise: Promise<T>, signal: AbortSignal): Promise<
     promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', end))
   })
 
+/** Resolves or rejects like the promise. Resolves if the signal aborts first. */
+export const untilAborted = (promise: Promise<void>, signal?: AbortSignal): Promise<void> =>
+  signal
+    ? orAborted(promise, signal).catch((error: unknown) => {
+        if (!signal.aborted) throw error
+      })
+    : promise
+
 /** Wraps `fetch` so that the signal of a call always aborts both the request and the response. */
 export const endedBySignal =
   (send: typeof fetch): typeof fetch =>

@@ -6,7 +6,7 @@ import type { FieldError } from '../../protocol/errors.ts'
 import type { StreamSubscription } from '../../protocol/streams/rows.ts'
 import type { Client } from '../client.ts'
 import { BatonError, reasonOf, reasonToRepeat, requireEventStream } from '../transport.ts'
-import { endedBySignal, watchdog } from '../watchdog.ts'
+import { endedBySignal, untilAborted, watchdog } from '../watchdog.ts'
 import { readStream, STREAMS_PATH, type StreamMessage, streamRequest } from './read.ts'
 
 export type { StreamSubscription } from '../../protocol/streams/rows.ts'
@@ -78,7 +78,8 @@ export async function* followStreams(
     }
     if (open.size === 0 || signal?.aborted) return
     onReconnect?.(reason)
-    await transport.pause(pause ?? Math.min(2000, 50 * 2 ** Math.max(0, failures)))
+    const paused = transport.pause(pause ?? Math.min(2000, 50 * 2 ** Math.max(0, failures)))
+    await untilAborted(paused, signal)
   }
 }
 const duplicate = (): BatonError => {

@@ -2,8 +2,16 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
-import { client } from '../../client/client.ts'
-import { type FollowOptions, followRun, timeline } from '../../client/follow.ts'
+import { type Client, client } from '../../client/client.ts'
+import {
+  type FollowOptions,
+  followChannel,
+  followLogs,
+  followRun,
+  timeline,
+} from '../../client/follow.ts'
+import { followStreams } from '../../client/streams/follow.ts'
+import { followTranscript } from '../../client/transcript.ts'
 import { BatonError } from '../../client/transport.ts'
 import type { RunEventRecord } from '../../protocol/runs/schema.ts'
 
@@ -206,6 +214,48 @@ t.test('stops when it is aborted', async (t) => {
     stop.abort()
   }
   t.strictSame(seen, [1000])
+})
+
+t.test('an abort ends the check for the end, and a pause', async (t) => {
+  const never = new Promise<never>(() => {})
+  const isStream = (init?: RequestInit) =>
+    new Headers(init?.headers).get('accept') === 'text/event-stream'
+  const ended = () =>
+    new Response(': keepalive\n\n', { headers: { 'content-type': 'text/event-stream' } })
+
+  const checked = (follow: (baton: Client, signal: AbortSignal) => AsyncGenerator<unknown>) => {
+    const stop = new AbortController()
+    const baton = client({
+      url: 'http://a.test',
+      key: 'k',
+      fetch: async (_, init) => {
+        if (isStream(init)) return ended()
+        setImmediate(() => stop.abort())
+        return never
+      },
+    })
+    return follow(baton, stop.signal).next()
+  }
+  const done = { done: true, value: undefined }
+  t.strictSame(await checked((baton, signal) => followRun(baton, run, { signal })), done)
+  t.strictSame(await checked((baton, signal) => followLogs(baton, run, {}, { signal })), done)
+  t.strictSame(await checked((baton, signal) => followChannel(baton, 'c', { signal })), done)
+
+  const stop = () => {
+    const controller = new AbortController()
+    const pause = () => {
+      setImmediate(() => controller.abort())
+      return never
+    }
+    const fetch = async () => {
+      throw new TypeError('fetch failed')
+    }
+    return { url: 'http://a.test', key: 'k', signal: controller.signal, pause, fetch }
+  }
+  const [a, b, c] = [stop(), stop(), stop()]
+  t.strictSame(await followRun(client(a), run, { signal: a.signal }).next(), done)
+  t.strictSame(await followStreams(client(b), [{ id: 'a', topic: 'runs' }], b).next(), done)
+  t.strictSame(await followTranscript({ ...c, session_id: 's' }).next(), done)
 })
 
 t.test('the timeline is read in pages', async (t) => {
