@@ -3,15 +3,15 @@
  * the suffix `.part`. An interrupted download continues from this file when the command runs again.
  */
 import { once } from 'node:events'
-import { createReadStream, createWriteStream, renameSync, statSync } from 'node:fs'
-import { finished } from 'node:stream/promises'
+import { createReadStream, renameSync, rmSync, statSync } from 'node:fs'
+import { open } from 'node:fs/promises'
 import type { Command } from 'commander'
 import { api } from '../../../protocol/api.ts'
 import type { Artifact } from '../../../protocol/artifacts/schema.ts'
 import { getArtifact } from '../../artifacts.ts'
-import type { Transport } from '../../transport.ts'
+import { BatonError, type Transport } from '../../transport.ts'
 import { clientFor, connected } from '../connection/connection.ts'
-import { Mistake } from '../mistake.ts'
+import { isSystemError, Mistake } from '../mistake.ts'
 import type { Shell } from '../shell.ts'
 
 /** Adds `baton artifact get` to the command `artifact`. */
@@ -55,25 +55,37 @@ async function download(
 ): Promise<void> {
   // The name contains the hash, so a download never continues from the bytes of another artifact.
   const part = `${file}.${sha256.slice(0, 12)}.part`
-  const after = Math.min(sizeOf(part), size_bytes)
+  const size = sizeOf(part)
+  const after = size > size_bytes ? 0 : size
   if (after > 0) shell.note(`Continuing after ${after} of ${size_bytes} bytes.`)
   const bar = shell.progress?.('bytes')
-  const known = after > 0 ? createReadStream(part, { end: after - 1 }) : undefined
-  const out = createWriteStream(part, after > 0 ? { flags: 'r+', start: after } : {})
   let at = after
+  const out = await open(part, after > 0 ? 'a' : 'w')
   try {
+    const known = after > 0 ? bytesOf(part, after) : undefined
     for await (const chunk of getArtifact(transport, id, { after, ...(known && { known }) })) {
+      await out.appendFile(chunk)
       at += chunk.length
-      if (!out.write(chunk)) await once(out, 'drain')
       bar?.update(size_bytes > 0 ? at / size_bytes : 1, at)
     }
+  } catch (error) {
+    // The hash is checked after the last byte. No other error is possible then.
+    if (at < size_bytes || error instanceof BatonError || isSystemError(error)) throw error
+    rmSync(part)
+    throw new Mistake(
+      `${(error as Error).message} The incomplete file ${part} was deleted. ` +
+        'Run the command again to download all bytes.',
+    )
   } finally {
     bar?.stop()
-    out.end()
-    await finished(out)
+    await out.close()
   }
   renameSync(part, file)
   shell.note(`Wrote ${at} bytes to ${file}.`)
+}
+/** Yields the first bytes of a file. The file is opened when the first chunk is requested. */
+async function* bytesOf(file: string, count: number): AsyncGenerator<Uint8Array, void> {
+  yield* createReadStream(file, { end: count - 1 })
 }
 function sizeOf(file: string): number {
   const stat = statSync(file, { throwIfNoEntry: false })

@@ -1,6 +1,9 @@
 /** Commands that follow and download, against a scripted server. */
+import { createHash } from 'node:crypto'
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { commandRunner } from '../../scenarios/support/command-line.ts'
 
@@ -37,4 +40,46 @@ t.test('the exit code of follow is that of the run, even if no event is shown', 
     t.equal(given, code, status)
     t.equal(out, '')
   }
+})
+
+const bytes = Buffer.from('the report of May')
+const sha256 = createHash('sha256').update(bytes).digest('hex')
+/** Answers requests for the artifact `art_1`. */
+function artifact({ url, headers }: IncomingMessage, answer: ServerResponse): void {
+  if (!url?.endsWith('/content'))
+    return void answer.end(
+      JSON.stringify({ id: 'art_1', name: 'may.txt', size_bytes: bytes.length, sha256 }),
+    )
+  const start = Number(/^bytes=(\d+)-$/.exec(headers.range ?? '')?.[1] ?? 0)
+  answer.writeHead(start > 0 ? 206 : 200).end(bytes.subarray(start))
+}
+
+t.test('a download continues from its partial file', async (t) => {
+  const baton = await commandsTo(t, artifact)
+  const file = join(t.testdir({}), 'got.txt')
+  const part = `${file}.${sha256.slice(0, 12)}.part`
+  for (const size of [0, 4, bytes.length]) {
+    writeFileSync(part, bytes.subarray(0, size))
+    t.equal((await baton(['artifact', 'get', 'art_1', file])).code, 0)
+    t.strictSame(readFileSync(file), bytes)
+    t.notOk(existsSync(part))
+  }
+})
+
+t.test('a damaged partial file is deleted, so that the next download succeeds', async (t) => {
+  const baton = await commandsTo(t, artifact)
+  const folder = t.testdir({})
+  const file = join(folder, 'got.txt')
+  const part = `${file}.${sha256.slice(0, 12)}.part`
+  for (const damaged of ['xxxx', 'x'.repeat(bytes.length)]) {
+    writeFileSync(part, damaged)
+    const { code, notes } = await baton(['artifact', 'get', 'art_1', file])
+    t.equal(code, 1)
+    t.match(notes, /damaged.*\n?.*was deleted\. Run the command again/)
+    t.notMatch(notes, /\n +at /, 'no stack trace')
+    t.strictSame(readdirSync(folder), [])
+  }
+  writeFileSync(part, 'x'.repeat(bytes.length + 1))
+  t.equal((await baton(['artifact', 'get', 'art_1', file])).code, 0, 'one that is too long')
+  t.strictSame(readFileSync(file), bytes)
 })
