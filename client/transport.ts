@@ -135,7 +135,7 @@ export class Transport {
 
   /**
    * Returns the path of a row, and the fields of the input that the path does not contain.
-   * @throws Error if a path parameter is missing.
+   * @throws BatonError if a path parameter is missing.
    */
   path(
     row: Row,
@@ -147,7 +147,7 @@ export class Transport {
     for (const slot of slots) {
       const value = slot === 'project' ? (rest[slot] ?? this.project) : rest[slot]
       if (value === undefined || value === null || value === '')
-        throw new Error(`${row.route} needs ${slot}`)
+        throw new BatonError(400, 'bad_request', `${row.route} needs ${slot}.`)
       delete rest[slot]
       filled = filled.replace(`:${slot}`, () => encodeURIComponent(String(value)))
     }
@@ -157,7 +157,7 @@ export class Transport {
   /**
    * Calls a command or query of the API table. By default the call requests all additions of the
    * row. A field `include` in the input overrides this.
-   * @throws BatonError if the service refuses the request or does not respond; Error if a path
+   * @throws BatonError if the service refuses the request or does not respond, or if a path
    * parameter is missing.
    */
   async call(row: Row, input: Readonly<Record<string, unknown>>): Promise<unknown> {

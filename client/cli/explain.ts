@@ -2,7 +2,7 @@
 import { BatonError } from '../transport.ts'
 import { WorkerError } from '../worker/options.ts'
 import { keyFiles } from './connection/connection.ts'
-import { type Environment, Mistake } from './mistake.ts'
+import { type Environment, isSystemError, Mistake } from './mistake.ts'
 
 interface Field {
   readonly field?: unknown
@@ -12,6 +12,9 @@ interface Field {
 /** Returns one or more lines for the user, or undefined if the failure is unexpected. */
 export function explain(error: unknown, env: Environment): string | undefined {
   if (error instanceof Mistake) return error.message
+  // Errors with a path concern a file that the user named. `write` errors have no path.
+  if (isSystemError(error) && (error.path !== undefined || error.syscall === 'write'))
+    return error.message
   if (error instanceof WorkerError)
     return `${error.message}.${error.code === 'refused' ? ` ${whereKeys(env)}` : ''}`.replace(
       /\.\./g,

@@ -53,14 +53,16 @@ async function download(
   file: string,
   shell: Shell,
 ): Promise<void> {
+  if (statSync(file, { throwIfNoEntry: false })?.isDirectory())
+    throw new Mistake(`${file} is a folder. Name the file to write.`)
   // The name contains the hash, so a download never continues from the bytes of another artifact.
   const part = `${file}.${sha256.slice(0, 12)}.part`
   const size = sizeOf(part)
   const after = size > size_bytes ? 0 : size
   if (after > 0) shell.note(`Continuing after ${after} of ${size_bytes} bytes.`)
-  const bar = shell.progress?.('bytes')
   let at = after
   const out = await open(part, after > 0 ? 'a' : 'w')
+  const bar = shell.progress?.('bytes')
   try {
     const known = after > 0 ? bytesOf(part, after) : undefined
     for await (const chunk of getArtifact(transport, id, { after, ...(known && { known }) })) {

@@ -106,8 +106,8 @@ async function upload(act: Act, file: string, to: string, shell: Shell): Promise
   // Several chunks are written to a temporary file first, so the destination is never incomplete.
   // A single chunk needs no temporary file, because it replaces the destination in one step.
   const part = isWhole ? path : `${path}.${randomUUID().slice(0, 8)}.part`
-  const bar = shell.progress?.('bytes')
   const from = openSync(file, 'r')
+  const bar = shell.progress?.('bytes')
   try {
     const buffer = Buffer.alloc(MAX_WRITE_BYTES)
     let at = 0
@@ -154,8 +154,8 @@ async function download(act: Act, path: string, to: string, shell: Shell): Promi
   const isFolder = to.endsWith('/') || statSync(to, { throwIfNoEntry: false })?.isDirectory()
   const file = isFolder ? join(to, basename(path)) : to
   const part = `${file}.${randomUUID().slice(0, 8)}.part`
-  const bar = shell.progress?.('bytes')
   const out = openSync(part, 'wx')
+  const bar = shell.progress?.('bytes')
   let at = 0
   try {
     for (let next: unknown = 0; typeof next === 'number'; ) {

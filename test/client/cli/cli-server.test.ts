@@ -1,6 +1,6 @@
 /** Commands that follow and download, against a scripted server. */
 import { createHash } from 'node:crypto'
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -82,4 +82,54 @@ t.test('a damaged partial file is deleted, so that the next download succeeds', 
   writeFileSync(part, 'x'.repeat(bytes.length + 1))
   t.equal((await baton(['artifact', 'get', 'art_1', file])).code, 0, 'one that is too long')
   t.strictSame(readFileSync(file), bytes)
+})
+
+t.test('an empty id is a mistake, and no request is sent', async (t) => {
+  let requests = 0
+  const baton = await commandsTo(t, (_, answer) => {
+    requests++
+    answer.end('{}')
+  })
+  for (const words of [
+    ['run', 'get', ''],
+    ['follow', ''],
+    ['logs', ''],
+    ['logs', '', '--follow'],
+    ['artifact', 'get', ''],
+    ['run', 'signal', '', '--name', 'go'],
+    ['call', 'run.get', '--set', 'id='],
+  ]) {
+    const { code, notes } = await baton(words)
+    t.equal(code, 1, words.join(' '))
+    t.match(notes, /^bad_request: (GET|POST) \S+ needs (id|artifact_id)\.\n[^\n]+$/)
+  }
+  t.equal(requests, 0)
+})
+
+t.test('a file that cannot be written is a mistake, before bytes are sent', async (t) => {
+  let contents = 0
+  const baton = await commandsTo(t, (request, answer) => {
+    if (request.url?.endsWith('/content')) contents++
+    artifact(request, answer)
+  })
+  const folder = t.testdir({ file: '' })
+  mkdirSync(join(folder, 'existing'))
+  for (const [target, message] of [
+    ['missing/x', /^ENOENT: [^\n]*missing\/x[^\n]*$/],
+    ['file/x', /^ENOTDIR: [^\n]*file\/x[^\n]*$/],
+    ['existing', /^[^\n]*existing is a folder\.[^\n]*$/],
+  ] as const) {
+    const { code, notes } = await baton(['artifact', 'get', 'art_1', join(folder, target)])
+    t.equal(code, 1, target)
+    t.match(notes, message)
+  }
+  t.equal(contents, 0)
+  const { code, notes } = await baton([
+    'env',
+    'cp',
+    'env_01JZ3M0Q0R8XG4V2T6Y9ABCDEF:f',
+    join(folder, 'missing/x'),
+  ])
+  t.equal(code, 1)
+  t.match(notes, /^ENOENT: [^\n]*missing\/x[^\n]*$/)
 })
