@@ -77,6 +77,7 @@ const NOT_UNIT = {
   'test/client/chat/markdown.test.ts': 'its random texts take 4 s',
   'test/client/cli/blueprints/hostile.test.ts': 'its hostile files take 5 s',
   'test/client/cli/blueprints/write.test.ts': 'its random blueprints take 5 s',
+  'test/client/cli/cli-server.test.ts': 'its commands use a server over sockets',
   'test/client/environment': 'real processes, git and races of files take 20 s',
   'test/client/follow-channel.test.ts': 'it starts a service',
   'test/client/tour/git-server.test.ts': 'its git processes take 3 s',
