@@ -9,7 +9,7 @@ import { api } from '../protocol/api.ts'
 import type { Artifact } from '../protocol/artifacts/schema.ts'
 import { routeOf } from '../protocol/contract.ts'
 import { type Form, formOf } from './artifacts/form.ts'
-import { BatonError, type Transport, unreachable } from './transport.ts'
+import { type Transport, unreachable } from './transport.ts'
 
 /** The bytes of an upload, which may have to be opened more than once. */
 export interface Source {
@@ -70,15 +70,6 @@ export async function putArtifact(
     metadata: options.metadata && JSON.stringify(options.metadata),
     convert: options.convert ? 'true' : undefined,
   }
-  let fault: { readonly error: unknown } | undefined
-  async function* bytesOf(): AsyncGenerator<Uint8Array, void> {
-    try {
-      yield* source.open()
-    } catch (error) {
-      fault ??= { error }
-      throw error
-    }
-  }
   let form: Form | undefined
   // An interrupted request may leave its body unfinished, and the source open.
   const close = () => void form?.body.return().catch(() => {})
@@ -87,9 +78,8 @@ export async function putArtifact(
       transport.path(row, {}).path,
       () => {
         close()
-        if (fault) throw fault.error
         signal?.throwIfAborted()
-        form = formOf(fields, bytesOf, advanced)
+        form = formOf(fields, () => source.open(), advanced)
         return {
           method: routeOf(row).method,
           headers: {
@@ -105,9 +95,6 @@ export async function putArtifact(
       },
       async (answer) => (await answer.json()) as Artifact,
     )
-  } catch (error) {
-    // A failed source interrupts the request, which then appears as an unreachable service.
-    throw fault && error instanceof BatonError && error.code === 'unreachable' ? fault.error : error
   } finally {
     close()
   }
