@@ -207,14 +207,14 @@ export async function runNode(config: Config, greet: boolean): Promise<void> {
     },
     'node started',
   )
-  const reason = ignoredOwnerKey(config.root_key, node.installed)
-  if (reason !== undefined)
-    log.warn({ event: 'owner_key_ignored', reason }, 'BATON_ROOT_KEY is ignored')
+  const ignored = ignoredOwnerKey(config.root_key, node.installed)
+  if (ignored !== undefined)
+    log.warn({ event: 'owner_key_ignored', reason: ignored }, 'BATON_ROOT_KEY is ignored')
   if (greet) {
     // The link is printed only on a terminal, because redirected output may be stored and the link
     // grants access. Without a link, the greeting names the command that creates one.
     const link = process.stdout.isTTY ? await node.signInLink?.() : undefined
-    process.stdout.write(greeting(node, config, link))
+    process.stdout.write(greeting(node, config, { link, ignored }))
   }
   process.send?.('ready')
 }
@@ -230,12 +230,15 @@ function whereOwnerKey({ data }: Config, installed: RunningNode['installed']): s
 
 /**
  * Returns the text that is printed when the node is ready.
- * @param link sign-in link of the first start, if any.
+ * @param more `link`: sign-in link of the first start; `ignored`: why BATON_ROOT_KEY is ignored.
  */
-function greeting(node: RunningNode, config: Config, link?: string): string {
+function greeting(
+  node: RunningNode,
+  config: Config,
+  { link, ignored }: { readonly link: string | undefined; readonly ignored: string | undefined },
+): string {
   const { url, console, installed } = node
   const key = installed.generated
-  const ignored = ignoredOwnerKey(config.root_key, installed)
   const lines = [
     url === undefined ? 'Baton is ready (this node has no gateway)' : `Baton is ready at ${url}`,
     ...(key
