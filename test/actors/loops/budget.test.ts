@@ -54,7 +54,7 @@ t.test('later spending moves the end of the halts of all active runs', (t) => {
   t.end()
 })
 
-t.test('an agent that continues its turn is told so, and no other run', (t) => {
+t.test('a halt has continues only for the run whose agent continues its turn', (t) => {
   const yard = made()
   const [a = ''] = starts(yard, 2)
   spend(yard, a, 10_000, { continues: true })
