@@ -39,7 +39,7 @@ import { preferencePreparations } from './commands/preferences.ts'
 import { hostPreparations } from './commands/repositories/hosts.ts'
 import { resolverPreparations } from './commands/resolver/configure.ts'
 import { gatePreparations } from './commands/runs/gate.ts'
-import { checkCallback, sealedCallback } from './commands/seal-url.ts'
+import { refusedCallback, sealedCallback } from './commands/seal-url.ts'
 import { tableNamePreparations } from './commands/tables/names.ts'
 import { rowPreparations } from './commands/tables/rows.ts'
 import { webhookPreparations } from './commands/webhooks.ts'
@@ -265,7 +265,7 @@ async function askPeople(edge: Edge, { project, body }: Call): Promise<Prepared 
   const asked = body as CreateInteraction
   return (
     (await checkPeople(edge, project.id, asked)) ??
-    (await checkCallback(edge.world, asked)) ?? {
+    (await refusedCallback(edge.world, asked)) ?? {
       input: sealedCallback(edge.world, project.id, asked),
     }
   )

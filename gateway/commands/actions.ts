@@ -5,7 +5,6 @@
 import type { CatalogEntry, Invoke } from '../../protocol/actions/rows.ts'
 import type { JsonObject } from '../../protocol/common.ts'
 import { isRefusal, type Refusal, refuse, refuseFields } from '../../protocol/errors.ts'
-import { maskUrl } from '../../protocol/masked-url.ts'
 import { publishedHandle } from '../../protocol/naming.ts'
 import { checkValue, unusableMessage } from '../../protocol/rules/json-schema/validate.ts'
 import { needsEnvironment } from '../../protocol/workflows/environment.ts'
@@ -15,7 +14,7 @@ import type { Sink } from '../http/respond.ts'
 import type { Prepare, Prepared } from '../prepare.ts'
 import { callersOf, findEntry } from '../queries/action-catalog.ts'
 import { timelineSource } from '../streams/timeline.ts'
-import { withSealedUrl } from './seal-url.ts'
+import { refusedUrl, withSealedUrl } from './seal-url.ts'
 import { childrenOf } from './workflows/children.ts'
 
 /** Length of a signing secret in bytes. */
@@ -218,10 +217,7 @@ async function refusedEndpoint({ world }: Edge, call: Call): Promise<Refusal | u
   // RFC 6761, section 6.3, reserves `localhost` and names below it for the loopback address.
   if (/^(.+\.)?localhost$/.test(address.hostname)) address.hostname = '127.0.0.1'
   if (!/^[\d.]+$|^\[/.test(address.hostname)) return undefined
-  const message = await world.unreachable?.(address.href)
-  return message === undefined
-    ? undefined
-    : refuseFields({ field: 'endpoint_url', message, actual: maskUrl(url) })
+  return refusedUrl(world, 'endpoint_url', url, address.href)
 }
 /** Preparations of the action rows, by row name. */
 export const actionPreparations: Readonly<Record<string, Prepare>> = {

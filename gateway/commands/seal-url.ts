@@ -1,6 +1,6 @@
 /**
  * Seals the query values of URLs in request bodies before the URLs reach an actor, so that no
- * journal contains the values in clear text. Also checks the URLs of callbacks.
+ * journal contains the values in clear text. Also refuses URLs that the service may not call.
  */
 import { type Refusal, refuseFields } from '../../protocol/errors.ts'
 import type { CreateInteraction } from '../../protocol/interactions/rows.ts'
@@ -51,27 +51,33 @@ export function withSealedUrl(
   return { ...prepared, input: { ...prepared.input, [field]: url, url_parts } }
 }
 
+/**
+ * Returns the refusal for a URL that the service may not call, or undefined. It is checked again
+ * before each request.
+ * @param field path of the URL in the request.
+ * @param url undefined if the request has none.
+ * @param address the address to check, if it differs from `url`.
+ */
+export async function refusedUrl(
+  { unreachable }: Pick<World, 'unreachable'>,
+  field: string,
+  url: string | undefined,
+  address = url,
+): Promise<Refusal | undefined> {
+  if (url === undefined || address === undefined) return undefined
+  const message = await unreachable?.(address)
+  return message === undefined ? undefined : refuseFields({ field, message, actual: maskUrl(url) })
+}
+
 const subscriberOf = ({ consumer }: CreateInteraction) =>
   typeof consumer === 'object' ? consumer.http_subscriber : undefined
 
-/**
- * Returns the refusal for a callback URL that the service may not call, or undefined. Like the URL
- * of a webhook, it is checked again before each request.
- */
-export async function checkCallback(
-  { unreachable }: Pick<World, 'unreachable'>,
+/** Returns the refusal for a callback URL that the service may not call, or undefined. */
+export const refusedCallback = (
+  world: Pick<World, 'unreachable'>,
   asked: CreateInteraction,
-): Promise<Refusal | undefined> {
-  const url = subscriberOf(asked)?.callback_url
-  const message = url === undefined ? undefined : await unreachable?.(url)
-  return message === undefined
-    ? undefined
-    : refuseFields({
-        field: 'consumer.http_subscriber.callback_url',
-        message,
-        actual: maskUrl(url ?? ''),
-      })
-}
+): Promise<Refusal | undefined> =>
+  refusedUrl(world, 'consumer.http_subscriber.callback_url', subscriberOf(asked)?.callback_url)
 
 /**
  * Returns the command input for the consumer of a new interaction, with the URL of its HTTP

@@ -4,16 +4,15 @@
  * deliveries. Executors send the deliveries.
  */
 
-import { isRefusal, type Refusal, refuse, refuseFields } from '../../protocol/errors.ts'
+import { isRefusal, type Refusal, refuse } from '../../protocol/errors.ts'
 import { isId } from '../../protocol/ids.ts'
-import { maskUrl } from '../../protocol/masked-url.ts'
 import { START_TIMEOUT_MS } from '../../protocol/webhooks/delivery.ts'
 import type { Webhook } from '../../protocol/webhooks/rows.ts'
 import type { Call, Edge } from '../call.ts'
 import { answer, type LocalQuery } from '../listing.ts'
 import type { Prepare, Prepared } from '../prepare.ts'
 import { withSecret } from './actions.ts'
-import { withSealedUrl } from './seal-url.ts'
+import { refusedUrl, withSealedUrl } from './seal-url.ts'
 
 /**
  * Maximum duration of a test delivery in milliseconds: the maximum time until it starts, plus 12 s
@@ -21,13 +20,8 @@ import { withSealedUrl } from './seal-url.ts'
  */
 const PING_TIMEOUT_MS = START_TIMEOUT_MS + 12_000
 
-async function checkUrl({ world }: Edge, { body }: Call): Promise<Refusal | undefined> {
-  const { url } = body as Partial<Webhook>
-  const message = url ? await world.unreachable?.(url) : undefined
-  return message === undefined
-    ? undefined
-    : refuseFields({ field: 'url', message, actual: maskUrl(url ?? '') })
-}
+const checkUrl = ({ world }: Edge, { body }: Call): Promise<Refusal | undefined> =>
+  refusedUrl(world, 'url', (body as Partial<Webhook>).url || undefined)
 
 /**
  * Waits for the outcome of a test delivery. After `PING_TIMEOUT_MS`, the test is reported as

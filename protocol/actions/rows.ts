@@ -20,6 +20,7 @@ import type { FieldError } from '../errors.ts'
 import { type ChangedUrlParts, MASKED, maskUrl, queryFault, type UrlParts } from '../masked-url.ts'
 import type { Patch } from '../patch.ts'
 import { schemaFaults } from '../rules/json-schema/schema.ts'
+import { fragmentFault, urlFault } from '../rules/url-fault.ts'
 import type { Changes } from '../workflows/rows.ts'
 import { Invocation } from './invocation.ts'
 
@@ -93,19 +94,12 @@ export const SecretRotated = Type.Object({
  */
 export function checkEndpoint(url: string | undefined, schemes: readonly string[]): FieldError[] {
   if (url === undefined) return []
-  const wrong = (message: string): FieldError[] => [
-    { field: 'endpoint_url', message, actual: maskUrl(url) },
-  ]
-  const parsed = URL.canParse(url) ? new URL(url) : undefined
-  if (!parsed || !schemes.includes(parsed.protocol))
-    return wrong(
-      `must be an absolute address that begins with ${schemes.map((scheme) => `${scheme}//`).join(' or ')}`,
-    )
-  if (parsed.username !== '' || parsed.password !== '')
-    return wrong('must not contain a user or a password')
-  if (parsed.hash !== '') return wrong('must not have a fragment')
-  const fault = queryFault(url)
-  return fault === undefined ? [] : wrong(fault)
+  const begin = schemes.map((scheme) => `${scheme}//`).join(' or ')
+  const message =
+    urlFault(url, schemes, `must be an absolute address that begins with ${begin}`) ??
+    fragmentFault(url) ??
+    queryFault(url)
+  return message === undefined ? [] : [{ field: 'endpoint_url', message, actual: maskUrl(url) }]
 }
 /** Returns the faults of the input schema and the output schema of an action. */
 export const checkSchemas = ({

@@ -4,6 +4,7 @@
  */
 import { type FieldError, type Refusal, refuse } from '../errors.ts'
 import { maskUrl, queryFault } from '../masked-url.ts'
+import { urlFault } from '../rules/url-fault.ts'
 import { below } from '../rules/workflow-check/path.ts'
 import type { Consumer, InteractionKind, Policy, Question } from './schema.ts'
 
@@ -234,9 +235,8 @@ export function checkConsumer(consumer: Consumer): FieldError[] {
   return faults
 }
 function callbackFault(url: string): string | undefined {
-  if (!/^https?:\/\/\S+$/i.test(url) || !URL.canParse(url))
-    return 'must be an absolute http or https address'
-  const { username, password } = new URL(url)
-  if (username !== '' || password !== '') return 'must not contain a user or a password'
-  return queryFault(url)
+  const rule = 'must be an absolute http or https address'
+  return /^https?:\/\/\S+$/i.test(url)
+    ? (urlFault(url, ['https:', 'http:'], rule) ?? queryFault(url))
+    : rule
 }

@@ -14,6 +14,7 @@ import { Closed, cutting, listOf, Timestamp } from '../common.ts'
 import { command, query } from '../contract.ts'
 import type { Event } from '../entry.ts'
 import type { FieldError } from '../errors.ts'
+import { urlFault } from '../rules/url-fault.ts'
 
 /**
  * Limits of repository hosts. `hosts`: number of hosts of one project. The others are lengths in
@@ -141,14 +142,9 @@ export type PutRepositoryHost = Static<typeof PutRepositoryHost>
  */
 const TOKEN = /^[\x21-\x7e]+$/
 
-function urlFault(url: string): string | undefined {
-  const parsed = URL.canParse(url) ? new URL(url) : undefined
-  if (parsed?.protocol !== 'https:' && parsed?.protocol !== 'http:')
-    return 'must be an absolute address that begins with https://'
-  if (parsed.username !== '' || parsed.password !== '')
-    return 'must not contain a user or a password'
-  return /[?#]/.test(url) ? 'must have neither a query nor a fragment' : undefined
-}
+const baseUrlFault = (url: string): string | undefined =>
+  urlFault(url, ['https:', 'http:'], 'must be an absolute address that begins with https://') ??
+  (/[?#]/.test(url) ? 'must have neither a query nor a fragment' : undefined)
 /** Returns the base URL in its stored form: normalized, without a trailing slash. */
 const baseUrl = (url: string): string => new URL(url).href.replace(/\/+$/, '')
 
@@ -161,7 +157,7 @@ function check(body: PutRepositoryHost): FieldError[] {
   ]
   const allowed: readonly string[] = ['kind', 'url', ...rules.required, ...rules.optional]
   const given = body as Readonly<Record<string, unknown>>
-  const fault = url === undefined ? undefined : urlFault(url)
+  const fault = url === undefined ? undefined : baseUrlFault(url)
   return [
     ...required
       .filter((field) => given[field] === undefined)

@@ -11,6 +11,7 @@ import { type Static, Type } from 'typebox'
 import { Closed, Timestamp, timestamp } from '../common.ts'
 import type { FieldError } from '../errors.ts'
 import { maskUrl, queryFault, type UrlParts } from '../masked-url.ts'
+import { fragmentFault, urlFault } from '../rules/url-fault.ts'
 
 /**
  * Limits of the configuration. Lengths are in characters. `origins`: maximum number of stored
@@ -129,17 +130,13 @@ export function checkResolver({ source, endpoint_url }: PutDefinitionResolver): 
     return source === 'client_resolver'
       ? [{ field: 'endpoint_url', message: 'is required for the source client_resolver' }]
       : []
-  const fault = endpointFault(endpoint_url)
-  return fault === undefined
+  const message =
+    urlFault(endpoint_url, ['https:'], 'must be an absolute address that begins with https://') ??
+    fragmentFault(endpoint_url) ??
+    queryFault(endpoint_url)
+  return message === undefined
     ? []
-    : [{ field: 'endpoint_url', message: fault, actual: maskUrl(endpoint_url) }]
-}
-function endpointFault(url: string): string | undefined {
-  const parsed = URL.canParse(url) ? new URL(url) : undefined
-  if (parsed?.protocol !== 'https:') return 'must be an absolute address that begins with https://'
-  if (parsed.username !== '' || parsed.password !== '')
-    return 'must not contain a user or a password'
-  return parsed.hash === '' ? queryFault(url) : 'must not have a fragment'
+    : [{ field: 'endpoint_url', message, actual: maskUrl(endpoint_url) }]
 }
 
 /**

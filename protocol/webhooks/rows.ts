@@ -12,6 +12,7 @@ import type { FieldError } from '../errors.ts'
 import { checkHookTypes } from '../events/types.ts'
 import { type ChangedUrlParts, MASKED, maskUrl, queryFault, type UrlParts } from '../masked-url.ts'
 import type { Patch } from '../patch.ts'
+import { fragmentFault, urlFault } from '../rules/url-fault.ts'
 import type { Changes } from '../workflows/rows.ts'
 
 const Url = Type.String({
@@ -129,18 +130,13 @@ const SecretRotated = Type.Object({
 function check({ events = [], url = '' }: Static<typeof UpdateWebhook>): FieldError[] {
   const faults = checkHookTypes(events, 'events')
   if (url === '') return faults
-  const wrong = (message: string): FieldError[] => [
-    ...faults,
-    { field: 'url', message, actual: maskUrl(url) },
-  ]
-  const parsed = URL.canParse(url) ? new URL(url) : undefined
-  if (parsed?.protocol !== 'https:' && parsed?.protocol !== 'http:')
-    return wrong('must be an absolute address that begins with https://')
-  if (parsed.username !== '' || parsed.password !== '')
-    return wrong('must not contain a user or a password')
-  if (parsed.hash !== '') return wrong('must not have a fragment')
-  const fault = queryFault(url)
-  return fault === undefined ? faults : wrong(fault)
+  const message =
+    urlFault(url, ['https:', 'http:'], 'must be an absolute address that begins with https://') ??
+    fragmentFault(url) ??
+    queryFault(url)
+  return message === undefined
+    ? faults
+    : [...faults, { field: 'url', message, actual: maskUrl(url) }]
 }
 
 const P = '/projects/:project/webhooks'

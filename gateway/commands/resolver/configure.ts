@@ -3,14 +3,13 @@
  * preparation checks the URL and seals the token, so that the command contains no token in clear
  * text.
  */
-import { type Refusal, refuseFields } from '../../../protocol/errors.ts'
-import { maskUrl } from '../../../protocol/masked-url.ts'
+import type { Refusal } from '../../../protocol/errors.ts'
 import type { ResolverExtra } from '../../../protocol/resolver/rows.ts'
 import { type PutDefinitionResolver, shownResolver } from '../../../protocol/resolver/schema.ts'
 import { type Call, type Edge, scopeId } from '../../call.ts'
 import { answer, type LocalQuery, organizationOf } from '../../listing.ts'
 import type { Prepare, Prepared } from '../../prepare.ts'
-import { withSealedUrl } from '../seal-url.ts'
+import { refusedUrl, withSealedUrl } from '../seal-url.ts'
 
 function sealedToken({ world }: Edge, home: string, token: string | undefined): ResolverExtra {
   if (token === undefined) return {}
@@ -25,9 +24,8 @@ function sealedToken({ world }: Edge, home: string, token: string | undefined): 
 
 async function configure(edge: Edge, call: Call): Promise<Prepared | Refusal> {
   const { endpoint_url: url, auth } = call.body as unknown as PutDefinitionResolver
-  const message = url === undefined ? undefined : await edge.world.unreachable?.(url)
-  if (url !== undefined && message !== undefined)
-    return refuseFields({ field: 'endpoint_url', message, actual: maskUrl(url) })
+  const refused = await refusedUrl(edge.world, 'endpoint_url', url)
+  if (refused) return refused
   const prepared = withSealedUrl(edge, call, 'endpoint_url')
   // The input becomes part of the journal, so the token of the body is overwritten.
   const cleared = auth && { auth: { mode: 'bearer' as const } }
