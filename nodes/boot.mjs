@@ -48,20 +48,26 @@ if (major < NEEDED[0] || (major === NEEDED[0] && minor < NEEDED[1]))
 else if (command === undefined) process.stdout.write(usage)
 else {
   const { ensureDependencies } = await import('./boot/dependencies.mjs')
+  const isTest = command === 'test'
+  const isWatching = isTest && args.includes('--watch')
+  const progress = (/** @type {string} */ line) => void process.stderr.write(`${line}\n`)
+  /** @type {ReturnType<typeof ensureDependencies>} */
+  let compile
   try {
-    ensureDependencies(root, command === 'test', (line) => void process.stderr.write(`${line}\n`))
+    const options = { development: isTest, compile: !isTest || isWatching }
+    compile = ensureDependencies(root, options, progress)
   } catch (error) {
     fail(/** @type {Error} */ (error).message)
   }
   const loader = import.meta.resolve('@oxc-node/core/register')
-  if (command === 'test' && args.includes('--watch')) {
+  if (isWatching) {
     const { watchTests } = await import('./boot/watch.mjs')
     const others = args.filter((arg) => arg !== '--watch')
     await watchTests(root, others, (line) => void process.stdout.write(`${line}\n`))
     process.exit(0)
-  } else if (command === 'test') {
+  } else if (isTest) {
     const { runTests } = await import('./boot/tests.mjs')
-    process.exitCode = await runTests(root, args, loader)
+    process.exitCode = await runTests(root, args, loader, compile)
   } else {
     const { programOf, sourceOf } = await import('./boot/program.mjs')
     const { supervise } = await import('./boot/supervise.mjs')

@@ -27,7 +27,7 @@ function run(program, args) {
 }
 
 try {
-  ensureDependencies(docs, true, (line) => void process.stderr.write(`${line}\n`))
+  ensureDependencies(docs, { development: true }, (line) => void process.stderr.write(`${line}\n`))
   process.exitCode = await run('vitepress/bin/vitepress.js', ['build', docs])
   if (process.exitCode === 0 && serving) {
     const site = join(docs, '.vitepress')

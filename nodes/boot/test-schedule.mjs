@@ -24,6 +24,8 @@ const MAX_WAITING = 2
  * (2026-11-27).
  */
 const COLLECTING = /^test.nodes.(executor.silent-provider|nats.transfers)\b/
+/** Tests that start no process of the program, except those of `test/client` and `test/nodes`. */
+const NO_PROGRAM = /^test.(actors|console|docs|gateway|host|protocol|checks|simulation)\b/
 /** Tests that measure time or memory of a service: nothing else runs at the same time. */
 const ALONE = /^test.hostile.(pressure|transport)\b/
 /**
@@ -182,26 +184,48 @@ export function scheduleOf(files) {
 }
 
 /**
+ * Returns whether a file starts no process of the program. Such a file can run while native
+ * packages are compiled, if it loads none of them.
+ * @param {string} file path relative to the project
+ */
+export const startsNoProgram = (file) => NO_PROGRAM.test(file)
+
+/**
  * Runs the files of a schedule. Usually, at most one slot at a time runs a waiting file.
  * `MAX_WAITING` slots do so if there are more than three slots, or if the waiting files would
  * otherwise end last and leave processors idle. Each slot keeps its process as long as possible.
  * Files that must run alone run last, each in its own process.
+ *
+ * While files are held, one slot stays free, because what they wait for takes a processor. The
+ * processes of the other slots end when the files are released: the files that collect garbage
+ * start then, and need new processes.
  * @param {Schedule} schedule
  * @param {object} options
  * @param {number} options.slots number of files that run at the same time
  * @param {number} [options.together] maximum number of files per process
  * @param {() => TestProcess} options.open starts a process
+ * @param {{ files: ReadonlySet<string>, until: Promise<void> }} [options.held] files that must not
+ *   start until a promise resolves
  */
-export async function runSchedule(schedule, { slots, together = MAX_FILES, open }) {
+export async function runSchedule(schedule, { slots, together = MAX_FILES, open, held }) {
   const [computing, waiting] = [[...schedule.computing], [...schedule.waiting]]
+  let isHeld = held !== undefined
+  const released = held?.until.then(() => {
+    isHeld = false
+  })
+  /** @param {string[]} files */
+  const take = (files) => {
+    const at = isHeld ? files.findIndex((file) => !held?.files.has(file)) : 0
+    return at < 0 ? undefined : files.splice(at, 1)[0]
+  }
   let waits = 0
   const mostWaiting = () =>
     slots > 3 || secondsOfAll(waiting) > secondsOfAll(computing) / (slots - 1) ? MAX_WAITING : 1
   /** @returns {{ file: string, waits: boolean } | undefined} */
   const next = () => {
-    const file = waits < mostWaiting() ? waiting.shift() : undefined
+    const file = waits < mostWaiting() ? take(waiting) : undefined
     if (file !== undefined) return { file, waits: true }
-    const other = computing.shift()
+    const other = take(computing)
     return other === undefined ? undefined : { file: other, waits: false }
   }
   const slot = async () => {
@@ -211,17 +235,25 @@ export async function runSchedule(schedule, { slots, together = MAX_FILES, open 
     for (let one = next(); one; one = next()) {
       if (one.waits) waits++
       process ??= open()
+      const wasHeld = isHeld
       const usable = await process.run(one.file)
       if (one.waits) waits--
       files++
-      if (usable && files < together) continue
+      if (usable && files < together && wasHeld === isHeld) continue
       await process.end()
       process = undefined
       files = 0
     }
     await process?.end()
   }
-  await Promise.all(Array.from({ length: slots }, slot))
+  await Promise.all(
+    Array.from({ length: slots }, async (_, index) => {
+      if (!isHeld || index > 0) await slot()
+      if (released === undefined) return
+      await released
+      await slot()
+    }),
+  )
   for (const file of schedule.alone) {
     const process = open()
     await process.run(file)

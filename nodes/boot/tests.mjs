@@ -16,7 +16,7 @@ import { createReader } from './tap.mjs'
 import { BUNDLE_ENV, bundleTests } from './test-bundle.mjs'
 import { testsOf, unitTestsOf } from './test-files.mjs'
 import { startProcess } from './test-process.mjs'
-import { runSchedule, scheduleOf } from './test-schedule.mjs'
+import { runSchedule, scheduleOf, startsNoProgram } from './test-schedule.mjs'
 
 /** Minimum number of files for which bundling saves processor time. */
 const MIN_BUNDLED_FILES = 12
@@ -29,6 +29,8 @@ const EXIT_REPORTER =
     "process.on('SIGTERM', () => " +
       "console.log('# still open: ' + process.getActiveResourcesInfo().join(', ')))",
   )
+/** The native package that is compiled while tests that do not load it run. */
+const NATIVE = 'better-sqlite3'
 /** A nonexistent path, which keeps unit tests from starting a NATS server. */
 const NO_SERVER = '/nonexistent/nats-server'
 const TOGETHER_MODULE = fileURLToPath(new URL('../../test/together.mjs', import.meta.url))
@@ -69,9 +71,10 @@ function prepareServices(root, loader) {
  * @param {string} root folder of the project
  * @param {readonly string[]} args options, files and folders, as `usage` describes them
  * @param {string} loader module that loads TypeScript
+ * @param {() => Promise<void>} [compile] compiles native packages, and rejects with an Error
  * @returns {Promise<number>} the exit code: 0 when something ran and nothing failed
  */
-export async function runTests(root, args, loader) {
+export async function runTests(root, args, loader, compile) {
   const unknown = args.find((arg) => arg.startsWith('-') && !OPTION.test(arg))
   if (unknown === '--help' || unknown === '-h') {
     process.stdout.write(usage)
@@ -92,6 +95,11 @@ export async function runTests(root, args, loader) {
     process.stderr.write(`${/** @type {Error} */ (error).message}\n`)
     return 1
   }
+  // A failure is handled below, where the result is awaited.
+  const compiled = compile?.().then(
+    () => undefined,
+    (/** @type {Error} */ error) => error,
+  )
   const server = unit ? NO_SERVER : prepareServices(root, loader)
   if (server === undefined) return 1
   /**
@@ -114,7 +122,7 @@ export async function runTests(root, args, loader) {
     BATON_NATS_SERVER: server,
     TAP_TIMEOUT: String(seconds),
     ...(cpu && { [CPU_ENV]: '1' }),
-    ...(bundle !== undefined && { [BUNDLE_ENV]: bundle }),
+    ...(bundle !== undefined && { [BUNDLE_ENV]: bundle.folder }),
   }
   /** @type {Set<ReturnType<typeof startProcess>>} */
   const running = new Set()
@@ -162,9 +170,26 @@ export async function runTests(root, args, loader) {
     for (const child of running) child.kill(signal)
   }
   for (const signal of signals) process.on(signal, stop)
-  await runSchedule(scheduleOf(files), { slots: jobs, open, ...(separate && { together: 1 }) })
+  const held = compiled && {
+    files: new Set(
+      files.filter(
+        (file) => bundle === undefined || !startsNoProgram(file) || bundle.loads(file, NATIVE),
+      ),
+    ),
+    until: compiled.then((error) => {
+      if (error === undefined) return
+      process.stderr.write(`${error.message}\n`)
+      stop('SIGTERM')
+    }),
+  }
+  await runSchedule(scheduleOf(files), {
+    slots: jobs,
+    open,
+    ...(separate && { together: 1 }),
+    ...(held && { held }),
+  })
   for (const signal of signals) process.off(signal, stop)
-  if (bundle !== undefined) rmSync(bundle, { recursive: true, force: true })
+  if (bundle !== undefined) rmSync(bundle.folder, { recursive: true, force: true })
   if (cpu) process.stdout.write(`\n${cpu.table()}\n`)
   const { passed, failed, skipped } = reader.result
   process.stdout.write(

@@ -9,11 +9,12 @@ import t from 'tap'
 
 interface Dependencies {
   compareLocks(locked: object, installed: object): string
+  uncompiledPackages(root: string, locked: object): readonly string[]
 }
 interface Tap {
   createReader(show: (line: string) => void): { result: object; line(line: string): void }
 }
-const { compareLocks } = (await import(
+const { compareLocks, uncompiledPackages } = (await import(
   '../../../nodes/boot/dependencies.mjs' as string
 )) as Dependencies
 const { testsOf, unitTestsOf } = (await import('../../../nodes/boot/test-files.mjs' as string)) as {
@@ -58,6 +59,32 @@ t.test('packages count as installed if npm recorded the locked versions', async 
     }),
     'stale',
   )
+})
+
+t.test('native packages without a compiled file must be compiled', (t) => {
+  const folder = t.testdir({
+    node_modules: {
+      compiled: { 'binding.gyp': '', build: { Release: { 'compiled.node': '' } } },
+      interrupted: { 'binding.gyp': '', build: { Release: { 'obj.target': {} } } },
+      fresh: { 'binding.gyp': '' },
+      script: {},
+      plain: { 'binding.gyp': '' },
+    },
+  })
+  const locked = {
+    '': {},
+    'node_modules/compiled': { hasInstallScript: true },
+    'node_modules/interrupted': { hasInstallScript: true },
+    'node_modules/fresh': { hasInstallScript: true },
+    'node_modules/script': { hasInstallScript: true },
+    'node_modules/absent': { hasInstallScript: true },
+    'node_modules/plain': {},
+  }
+  t.strictSame(uncompiledPackages(folder, locked), [
+    'node_modules/interrupted',
+    'node_modules/fresh',
+  ])
+  t.end()
 })
 
 const read = (text: string) => {

@@ -11,18 +11,20 @@ interface TestProcess {
   run(file: string): Promise<boolean>
   end(): Promise<void>
 }
-const { runSchedule, SECONDS, scheduleOf, secondsOf } = (await import(
+const { runSchedule, SECONDS, scheduleOf, secondsOf, startsNoProgram } = (await import(
   '../../../nodes/boot/test-schedule.mjs' as string
 )) as {
   SECONDS: Readonly<Record<string, number>>
   scheduleOf(files: readonly string[]): Schedule
   secondsOf(file: string): number
+  startsNoProgram(file: string): boolean
   runSchedule(
     schedule: Schedule,
     options: {
       readonly slots: number
       readonly together?: number
       readonly open: () => TestProcess
+      readonly held?: { readonly files: ReadonlySet<string>; readonly until: Promise<void> }
     },
   ): Promise<void>
 }
@@ -150,4 +152,61 @@ t.test('a file that waits runs beside those that compute, and two if they end la
     })
     t.strictSame(started, expected)
   }
+})
+
+t.test('held files wait, and then run in new processes', async (t) => {
+  const held = new Set(['collects', 'held', 'waits'])
+  let release = () => {}
+  const until = new Promise<void>((done) => {
+    release = done
+  })
+  const processes: string[][] = []
+  const running = new Map<string, () => void>()
+  const ended = runSchedule(
+    { computing: ['collects', 'a', 'held', 'b', 'c'], waiting: ['waits'], alone: [] },
+    {
+      slots: 2,
+      held: { files: held, until },
+      open: () => {
+        const files: string[] = []
+        processes.push(files)
+        return {
+          run: (file) =>
+            new Promise((done) => {
+              files.push(file)
+              running.set(file, () => done(true))
+            }),
+          end: async () => {},
+        }
+      },
+    },
+  )
+  const finish = async (file: string) => {
+    running.get(file)?.()
+    await new Promise((turn) => setImmediate(turn))
+  }
+  t.strictSame(processes, [['a']], 'one slot is free')
+  await finish('a')
+  t.strictSame(processes, [['a', 'b']])
+  release()
+  await finish('nothing')
+  t.strictSame(processes, [['a', 'b'], ['waits']], 'the other slot starts when files are released')
+  await finish('b')
+  t.strictSame(processes, [['a', 'b'], ['waits'], ['collects']], 'a new process')
+  for (const file of ['waits', 'collects', 'held', 'c']) await finish(file)
+  await ended
+  t.strictSame(processes.flat().sort(), ['a', 'b', 'c', 'collects', 'held', 'waits'])
+})
+
+t.test('tests that may run during a compilation start no program', (t) => {
+  const started = [
+    'scenarios/runs/kill',
+    'nodes/nats/nats',
+    'client/tour/git-server',
+    'hostile/rows',
+  ]
+  for (const name of started) t.notOk(startsNoProgram(`test/${name}.test.ts`), name)
+  for (const name of ['actors/runs/model', 'checks', 'simulation-plants'])
+    t.ok(startsNoProgram(`test/${name}.test.ts`), name)
+  t.end()
 })
