@@ -52,10 +52,10 @@ else {
   const isWatching = isTest && args.includes('--watch')
   const progress = (/** @type {string} */ line) => void process.stderr.write(`${line}\n`)
   /** @type {ReturnType<typeof ensureDependencies>} */
-  let compile
+  let native
   try {
     const options = { development: isTest, compile: !isTest || isWatching }
-    compile = ensureDependencies(root, options, progress)
+    native = ensureDependencies(root, options, progress)
   } catch (error) {
     fail(/** @type {Error} */ (error).message)
   }
@@ -67,7 +67,7 @@ else {
     process.exit(0)
   } else if (isTest) {
     const { runTests } = await import('./boot/tests.mjs')
-    process.exitCode = await runTests(root, args, loader, compile)
+    process.exitCode = await runTests(root, args, loader, native)
   } else {
     const { programOf, sourceOf } = await import('./boot/program.mjs')
     const { supervise } = await import('./boot/supervise.mjs')

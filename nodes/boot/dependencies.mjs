@@ -103,8 +103,9 @@ function runNpm(root, args) {
  *   needed
  * @param {boolean} [options.compile] whether native packages are compiled before this returns
  * @param {(line: string) => void} progress
- * @returns {(() => Promise<void>) | undefined} compiles the native packages, if this did not; its
- *   promise rejects with an Error when npm fails
+ * @returns {{ packages: string[], compile(): Promise<void> } | undefined} the native packages that
+ *   were not compiled, and a function that compiles them, which rejects with an Error when npm
+ *   fails; undefined if all are compiled
  * @throws {Error} when node_modules is a link to a folder with other packages, or npm fails
  */
 export function ensureDependencies(root, { development, compile = true }, progress) {
@@ -140,26 +141,31 @@ export function ensureDependencies(root, { development, compile = true }, progre
     if (!compile) args.push('--ignore-scripts')
     runNpm(root, args)
   }
-  if (uncompiledPackages(root, locked).length === 0) return void stamp()
+  const uncompiled = uncompiledPackages(root, locked)
+  if (uncompiled.length === 0) return void stamp()
   if (compile) {
     progress('Compiling packages …')
     runNpm(root, COMPILE)
     return void stamp()
   }
-  return async () => {
-    progress('Compiling packages …')
-    const child = spawn(...npm(COMPILE), { ...npmOptions(root), stdio: ['ignore', 'pipe', 'pipe'] })
-    let output = ''
-    for (const stream of [child.stdout, child.stderr])
-      stream.setEncoding('utf8').on('data', (/** @type {string} */ text) => (output += text))
-    const status = await new Promise((done) => {
-      child.on('error', (error) => {
-        output += `${error.message}\n`
-        done(undefined)
+  return {
+    packages: uncompiled.map((path) => path.replace('node_modules/', '')),
+    compile: async () => {
+      progress('Compiling packages …')
+      const stdio = /** @type {const} */ (['ignore', 'pipe', 'pipe'])
+      const child = spawn(...npm(COMPILE), { ...npmOptions(root), stdio })
+      let output = ''
+      for (const stream of [child.stdout, child.stderr])
+        stream.setEncoding('utf8').on('data', (/** @type {string} */ text) => (output += text))
+      const status = await new Promise((done) => {
+        child.on('error', (error) => {
+          output += `${error.message}\n`
+          done(undefined)
+        })
+        child.on('close', done)
       })
-      child.on('close', done)
-    })
-    if (status !== 0) throw failure(output, root)
-    stamp()
+      if (status !== 0) throw failure(output, root)
+      stamp()
+    },
   }
 }

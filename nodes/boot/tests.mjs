@@ -29,8 +29,6 @@ const EXIT_REPORTER =
     "process.on('SIGTERM', () => " +
       "console.log('# still open: ' + process.getActiveResourcesInfo().join(', ')))",
   )
-/** The native package that is compiled while tests that do not load it run. */
-const NATIVE = 'better-sqlite3'
 /** A nonexistent path, which keeps unit tests from starting a NATS server. */
 const NO_SERVER = '/nonexistent/nats-server'
 const TOGETHER_MODULE = fileURLToPath(new URL('../../test/together.mjs', import.meta.url))
@@ -71,10 +69,11 @@ function prepareServices(root, loader) {
  * @param {string} root folder of the project
  * @param {readonly string[]} args options, files and folders, as `usage` describes them
  * @param {string} loader module that loads TypeScript
- * @param {() => Promise<void>} [compile] compiles native packages, and rejects with an Error
+ * @param {{ packages: readonly string[], compile(): Promise<void> }} [native] packages that must be
+ *   compiled, while tests that do not load them run
  * @returns {Promise<number>} the exit code: 0 when something ran and nothing failed
  */
-export async function runTests(root, args, loader, compile) {
+export async function runTests(root, args, loader, native) {
   const unknown = args.find((arg) => arg.startsWith('-') && !OPTION.test(arg))
   if (unknown === '--help' || unknown === '-h') {
     process.stdout.write(usage)
@@ -96,7 +95,7 @@ export async function runTests(root, args, loader, compile) {
     return 1
   }
   // A failure is handled below, where the result is awaited.
-  const compiled = compile?.().then(
+  const compiled = native?.compile().then(
     () => undefined,
     (/** @type {Error} */ error) => error,
   )
@@ -170,12 +169,10 @@ export async function runTests(root, args, loader, compile) {
     for (const child of running) child.kill(signal)
   }
   for (const signal of signals) process.on(signal, stop)
+  const needsNative = (/** @type {string} */ file) =>
+    !startsNoProgram(file) || native?.packages.some((name) => bundle?.loads(file, name) !== false)
   const held = compiled && {
-    files: new Set(
-      files.filter(
-        (file) => bundle === undefined || !startsNoProgram(file) || bundle.loads(file, NATIVE),
-      ),
-    ),
+    files: new Set(files.filter(needsNative)),
     until: compiled.then((error) => {
       if (error === undefined) return
       process.stderr.write(`${error.message}\n`)

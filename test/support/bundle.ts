@@ -4,7 +4,10 @@ import { join } from 'node:path'
 import { source } from '../../nodes/commands/child.ts'
 
 interface Bundling {
-  readonly bundleTests: (root: string, files: readonly string[]) => Promise<string | undefined>
+  readonly bundleTests: (
+    root: string,
+    files: readonly string[],
+  ) => Promise<{ folder: string } | undefined>
   readonly bundledTest: (folder: string, file: string) => string
 }
 const { bundleTests, bundledTest } = (await import(
@@ -25,11 +28,11 @@ interface Program {
  * @param file path of the program, relative to the project.
  */
 export async function bundleProgram(root: string, file: string): Promise<Program> {
-  const folder = await bundleTests(root, [file])
-  return folder === undefined
+  const bundle = await bundleTests(root, [file])
+  return bundle === undefined
     ? { args: source(join(root, file)), remove: () => {} }
     : {
-        args: [bundledTest(folder, file)],
-        remove: () => rmSync(folder, { recursive: true, force: true }),
+        args: [bundledTest(bundle.folder, file)],
+        remove: () => rmSync(bundle.folder, { recursive: true, force: true }),
       }
 }
