@@ -16,7 +16,7 @@ export const about =
 const amountOf = (quick: boolean): Amount =>
   quick
     ? { warm: 1000, count: 3000, idle: 200, concurrency: 200 }
-    : { warm: 3000, count: 15_000, idle: 500, concurrency: 200 }
+    : { warm: 3000, count: 15_000, idle: 1000, concurrency: 200 }
 
 /** Runs the benchmark and returns its table. */
 export async function bench(terms: Terms): Promise<string> {
