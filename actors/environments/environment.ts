@@ -16,7 +16,6 @@ import type { EnvironmentEvent, PinnedJob } from '../../protocol/environments/ev
 import type { environments } from '../../protocol/environments/rows.ts'
 import type { Environment } from '../../protocol/environments/schema.ts'
 import { refuse } from '../../protocol/errors.ts'
-import { getOwn } from '../../protocol/lookup.ts'
 import type { Actor, Cause, Decision, Effect } from '../actor.ts'
 import { managed, singleResource } from '../blueprints/managed.ts'
 import { advance, deadline } from './advance.ts'
@@ -46,24 +45,17 @@ interface Extra {
 type On<N extends EnvironmentEvent['type']> = Extract<EnvironmentEvent, { readonly type: N }>
 
 /**
- * Returns effects that send one command to each queue that has some of the given jobs. The command
- * contains the ids of the jobs in that queue.
+ * Returns effects that send a command for each of the given jobs to its queue. A command concerns
+ * only one job, because the run that requested the job may react to its end with hundreds of events.
  */
-function toQueues(
+const toQueues = (
   jobs: readonly PinnedJob[],
   name: string,
   input: Readonly<Record<string, unknown>>,
-): readonly Effect[] {
-  const byQueue: Record<string, string[]> = {}
-  for (const { queue, job_id } of jobs) {
-    const ids = getOwn(byQueue, queue)
-    if (ids) ids.push(job_id)
-    else byQueue[queue] = [job_id]
-  }
-  return Object.entries(byQueue).map(([id, job_ids]) => ({
-    tell: { to: { kind: 'queue', id }, name, input: { ...input, job_ids } },
+): readonly Effect[] =>
+  jobs.map(({ queue, job_id }) => ({
+    tell: { to: { kind: 'queue', id: queue }, name, input: { ...input, job_ids: [job_id] } },
   }))
-}
 
 function open(
   state: EnvironmentState,

@@ -32,7 +32,15 @@ import { add, inOrder } from '../heap.ts'
 import { leaseOf, publishArtifact } from './artifacts.ts'
 import { deliveries, isObsolete, nameOf } from './deliveries.ts'
 import { admit, unavailable } from './environments.ts'
-import { cancelled, loseLease, mergeEnded, reasons, requeueUncounted, rested } from './outcomes.ts'
+import {
+  cancelled,
+  type Ended,
+  loseLease,
+  mergeEnded,
+  reasons,
+  requeueUncounted,
+  rested,
+} from './outcomes.ts'
 import { judge } from './report.ts'
 import {
   attemptsOf,
@@ -52,14 +60,35 @@ import {
 } from './state.ts'
 import { enter, leave, waitingJobs } from './waiting-jobs.ts'
 
-/**
- * Maximum number of leases and pauses that one command ends. The limit bounds the size of a commit,
- * because each ended lease also changes the actor that requested the job. The remaining leases and
- * pauses end at a later wake.
- */
+/** Maximum number of leases and pauses that one command ends. The others end at a later wake. */
 const MAX_ENDED_LEASES = 64
 
 type Ending = { readonly id: string }
+
+/**
+ * Ends leases and pauses in order, up to `MAX_ENDED_LEASES`, or up to the first job that ends. A run
+ * may react to the end of a job with hundreds of events, for example by cancelling all of its other
+ * work, so one command ends only one job.
+ */
+function endFirst(due: Iterable<Held>, at: number): Ended {
+  const ended: Ended[] = []
+  for (const held of due) {
+    const one = held.rest === undefined ? loseLease(held, at) : rested(held, at)
+    ended.push(one)
+    if (ended.length === MAX_ENDED_LEASES || one.tells?.some(({ name }) => name === 'job.settled'))
+      break
+  }
+  return mergeEnded(ended)
+}
+
+/** Yields the jobs whose lease or pause ends by `at`, in the order of these times. */
+function* dueBy(state: QueueState, at: number): Generator<Held> {
+  for (const id of inOrder(state.due, byDue, state)) {
+    const held = state.jobs[id] as Held
+    if (dueAt(held) > at) return
+    yield held
+  }
+}
 
 const unique = (ids: readonly string[]): string[] => [...new Set(ids)]
 const heldOf = (state: QueueState, ids: readonly string[]): Held[] =>
@@ -193,10 +222,24 @@ export function queueActor(
         }
       },
       'queue.lose': (state, { session, job_ids }, cause) => {
-        const gone = heldOf(state, job_ids)
-          .filter((held) => held.lease?.session === session)
-          .slice(0, MAX_ENDED_LEASES)
-        return { ...mergeEnded(gone.map((held) => loseLease(held, cause.at))), reply: undefined }
+        const gone = heldOf(state, job_ids).filter((held) => held.lease?.session === session)
+        const ended = endFirst(gone, cause.at)
+        // Each ended lease is one event. The others expire now, so the next wakes end them.
+        const soft = gone
+          .slice(ended.events.length)
+          .flatMap(({ header: { id }, lease }) =>
+            lease
+              ? [
+                  {
+                    type: 'lease.renewed' as const,
+                    id,
+                    expires_at: cause.at,
+                    gateway: lease.gateway,
+                  },
+                ]
+              : [],
+          )
+        return { ...ended, soft, reply: undefined }
       },
       'queue.expire': (state, { session, job_id }, cause) => {
         const held = find(state, job_id)
@@ -207,20 +250,7 @@ export function queueActor(
       'queue.unavailable': unavailable,
       'job.publish_artifact': publishArtifact,
       wake: (state, _input, cause) => {
-        const due: Held[] = []
-        for (const id of inOrder(state.due, byDue, state)) {
-          const held = state.jobs[id] as Held
-          if (dueAt(held) > cause.at || due.length === MAX_ENDED_LEASES) break
-          due.push(held)
-        }
-        return {
-          ...mergeEnded(
-            due.map((held) =>
-              held.rest === undefined ? loseLease(held, cause.at) : rested(held, cause.at),
-            ),
-          ),
-          reply: undefined,
-        }
+        return { ...endFirst(dueBy(state, cause.at), cause.at), reply: undefined }
       },
     },
     evolve: {

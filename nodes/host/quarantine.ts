@@ -30,7 +30,7 @@ export class Quarantine {
   remaining(key: string, now: number): number {
     return Math.max(0, (this.#actors.get(key)?.until ?? 0) - now)
   }
-  /** Removes an actor from the quarantine after it was woken without an error. */
+  /** Removes an actor from the quarantine after a wake changed it without an error. */
   release(key: string): void {
     this.#actors.delete(key)
   }

@@ -26,12 +26,15 @@ import { executeInteraction } from '../steps/interaction.ts'
 import { executeLoop } from '../steps/loop.ts'
 import { executeSleep } from '../steps/sleep.ts'
 import { executeWait } from '../steps/wait.ts'
-import { turn } from './branches.ts'
+import { turn, workOf } from './branches.ts'
 import { completeRun, concludeCleanup } from './ending.ts'
 import { expressionScope } from './expression-scope.ts'
 import { beginStep, catchExpressionFault, skipStep } from './outcome.ts'
 
-/** Number of events after which a run pauses. The last step may add a few more. */
+/**
+ * Amount of work in one commit after which a run pauses (`workOf`). The last step may add a few more
+ * events.
+ */
 const PAUSE_AFTER = 300
 
 /** Executes steps until one waits or the run ends. */
@@ -52,7 +55,7 @@ export function advance(on: Draft): void {
         ...(at && { step: at.key }),
       })
     if (!at) finish(on)
-    else if (on.events.length >= PAUSE_AFTER) pause(on, at.key)
+    else if (workOf(on) >= PAUSE_AFTER) pause(on, at.key)
     else if (!stopped(on)) catchExpressionFault(on, () => take(on, at.step))
   }
 }

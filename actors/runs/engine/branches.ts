@@ -25,18 +25,20 @@ import { endWait, resumeStep } from './resume.ts'
 
 /** The step kinds that have branches. */
 export type JoinStep = Extract<Step, { kind: 'parallel' | 'for_each' }>
-/**
- * Amount of work in one commit after which branches pause: the number of events, plus 4 for each
- * tell.
- */
+/** Amount of work in one commit after which branches pause (`workOf`). */
 const PAUSE_AFTER = 200
 /** Maximum total length of the outputs of all branches, in characters of JSON. */
 const MAX_OUTPUTS_LENGTH = 786_432
 /** Default maximum number of concurrent branches of a step. */
 const CONCURRENCY = 10
 
+/**
+ * Returns the amount of work in the commit: the number of events, plus 4 for each tell, because the
+ * actors that receive tells add events to the commit.
+ */
+export const workOf = (on: Draft): number => on.events.length + 4 * on.tells.length
 /** Whether the commit is full, so that branches have to pause. */
-export const isFull = (on: Draft): boolean => on.events.length + 4 * on.tells.length >= PAUSE_AFTER
+export const isFull = (on: Draft): boolean => workOf(on) >= PAUSE_AFTER
 
 /**
  * Makes one unit of progress: executes a step of a branch, begins or ends a branch, or ends the

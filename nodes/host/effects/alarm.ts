@@ -77,9 +77,12 @@ export class Alarm {
         credential: { type: 'internal', id: node },
       },
     }
-    if ('reply' in (await submit(command))) quarantine?.release(key)
+    const isDecided = 'reply' in (await submit(command))
     task(() => {
       const instance = instances.loaded(address)
+      // A wake that did nothing, for instance because all leases restarted with a new owner, does
+      // not show that the actor has recovered.
+      if (isDecided && instance && instance.prev !== before) quarantine?.release(key)
       const at = instance?.actor.deadline?.(instance.state as never)
       // If the actor did nothing, its deadline may still be in the past. A pause of one second
       // prevents a busy loop.
