@@ -202,6 +202,16 @@ t.test('a deleted environment is torn down, and a failed teardown is repeated', 
   t.same(created().when('environment.delete').state?.record.status, 'destroyed', 'nowhere yet')
 })
 
+t.test('each job that waits in a deleted environment gets a separate command', async (t) => {
+  const held = ready().when('environment.acquire', { holder: other })
+  const waiting = ['job_1', 'job_2', 'job_3'].reduce((scene, job) => use(scene, job), held)
+  const { effects } = waiting.when('environment.delete', {})
+  t.match(
+    effects.filter((effect) => 'tell' in effect),
+    ['job_1', 'job_2', 'job_3'].map((job) => ({ tell: { input: { job_ids: [job] } } })),
+  )
+})
+
 t.test('the environment of a run ends with the run', async (t) => {
   const binding = { mode: 'run' as const, owner_id: 'run_1' }
   const bound = (retention_policy?: string) =>
