@@ -208,6 +208,8 @@ export class Batch {
     const unmet = unmetCondition(instance.actor, instance.state, command)
     if (unmet) return unmet
     const { soft, tells, next } = decision as Decided<Event, unknown>
+    if (this.events + decision.events.length - this.#before.events > MAX_EVENTS_PER_COMMAND)
+      throw new Error(`one command caused more than ${MAX_EVENTS_PER_COMMAND} events`)
     if (soft || decision.events.length > 0) {
       this.#applied++
       this.touched.add(instance)
@@ -219,8 +221,6 @@ export class Batch {
       decision.events.length > 0
         ? this.#enter(instance, command, origin, decision.events, next)
         : undefined
-    if (this.events - this.#before.events > MAX_EVENTS_PER_COMMAND)
-      throw new Error(`one command caused more than ${MAX_EVENTS_PER_COMMAND} events`)
     const pendingTells = tells && this.#tells(instance, tells, 0, command.command_id, origin, depth)
     return pendingTells
       ? pendingTells.then(() =>

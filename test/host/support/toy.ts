@@ -71,6 +71,10 @@ export const counter: AnyActor = {
     bug: (() => {
       throw new Error('bug')
     }) as never,
+    repeat: ((_: Count, { times }: { times: number }) => ({
+      events: Array.from({ length: times }, () => ({ type: 'counted', by: 1 })),
+      reply: undefined,
+    })) as never,
     tear: (() => ({
       events: [{ type: 'counted', by: 1 }],
       reply: 1,
