@@ -16,7 +16,7 @@ import type { Cause } from '../../actor.ts'
 import { type AgentWait, current, type Draft, emit, placeOf } from '../draft.ts'
 import type { RunFault } from '../engine/ending.ts'
 import { expressionScope } from '../engine/expression-scope.ts'
-import { completeStep, failStep } from '../engine/outcome.ts'
+import { catchExpressionFault, completeStep, failStep } from '../engine/outcome.ts'
 import { stepsAt } from '../engine/places.ts'
 import { stopped } from '../limits.ts'
 import { aboutOf } from '../outbound/source-events.ts'
@@ -132,7 +132,10 @@ function questionOf({ prompt = '', evidence = [] }: Assertion, roots: JsonObject
   ].join('\n\n')
 }
 
-/** Records the answer of a judge. A missing verdict counts as a failure. */
+/**
+ * Records the answer of a judge. A missing verdict counts as a failure. If the gate cannot be
+ * rendered, the attempt fails.
+ */
 export function judged(
   on: Draft,
   step: CheckStep,
@@ -146,18 +149,14 @@ export function judged(
     agent_turn_id: turn_id,
   }
   const { pass, reason, error } = came as Readonly<Record<string, unknown>>
-  goOn(
-    on,
-    step,
-    having(
-      results,
-      judges,
-      typeof pass === 'boolean'
-        ? { ...about, pass, reason }
-        : { ...about, pass: false, error: error ?? 'The judge returned no verdict' },
-    ),
-    judges + 1,
+  const answered = having(
+    results,
+    judges,
+    typeof pass === 'boolean'
+      ? { ...about, pass, reason }
+      : { ...about, pass: false, error: error ?? 'The judge returned no verdict' },
   )
+  catchExpressionFault(on, () => goOn(on, step, answered, judges + 1))
 }
 
 function conclude(on: Draft, step: CheckStep, results: readonly Result[]): void {
