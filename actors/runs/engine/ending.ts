@@ -35,7 +35,7 @@ import { aboutOf, causeOf, publishedRun } from '../outbound/source-events.ts'
 import type { Ending } from '../state.ts'
 import { environmentEnds } from '../steps/environment.ts'
 import { expressionScope, outputs } from './expression-scope.ts'
-import { leaveBranches } from './leave-branches.ts'
+import { isActive, leaveBranches } from './leave-branches.ts'
 import { endWait } from './resume.ts'
 
 /** The reason why a step or a run failed. */
@@ -161,7 +161,7 @@ export function failRun(
 
 /**
  * Ends the run as cancelled, after its cleanup. First closes its waits and cancels its active
- * steps.
+ * steps. A step that has ended in an earlier attempt of the run stays as it is.
  */
 export function cancelRun(on: Draft): void {
   on.at = undefined
@@ -174,7 +174,7 @@ export function cancelRun(on: Draft): void {
     tellInteraction(on, id, 'interaction.withdraw', { reason: why })
   endWait(on, 'wait.closed', { reason: 'cancelled' })
   const at = current(on)
-  if (at?.row)
+  if (at?.row && isActive(at.row))
     emit(on, 'step.cancelled', {
       step: at.key,
       payload: { step: at.key, kind: at.step.kind, ...because },

@@ -2,8 +2,13 @@
  * Ends branches early: the step or the run that contains them ends without their outcomes.
  * `branches.ts` contains the regular end.
  */
+import type { RunStep } from '../../../protocol/runs/schema.ts'
 import { current, type Draft, emit, now, placeOf, tellQueue, tellRun, withdraw } from '../draft.ts'
 import { isAsked, unwatching } from '../state.ts'
+
+/** Whether a step has begun and has not ended. */
+export const isActive = ({ status }: RunStep): boolean =>
+  status === 'running' || status === 'suspended'
 
 /** Ends every active branch: stops its job, child run or turn, or withdraws its interaction. */
 export function leaveBranches(on: Draft, reason: string): void {
@@ -32,8 +37,7 @@ export function leaveBranch(on: Draft, reason: string): void {
   const step = current(on)
   const { wait } = placeOf(on)
   const note = { at, place: null, ...unwatching(wait) }
-  const begun = step?.row && (step.row.status === 'running' || step.row.status === 'suspended')
-  if (begun)
+  if (step?.row && isActive(step.row))
     emit(on, 'step.cancelled', {
       step: step.key,
       payload: {

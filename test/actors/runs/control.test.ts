@@ -4,7 +4,18 @@ import { run } from '../../../actors/runs/run.ts'
 import type { RunState } from '../../../actors/runs/state.ts'
 import type { Spec, Step } from '../../../protocol/workflows/spec.ts'
 import { given, START, typesOf } from '../../support/given.ts'
-import { action, failed, payload, record, settle, sleep, started, step, wait } from './story.ts'
+import {
+  type After,
+  action,
+  failed,
+  payload,
+  record,
+  settle,
+  sleep,
+  started,
+  step,
+  wait,
+} from './story.ts'
 
 t.test('commands to a run that was never started are refused', async (t) => {
   for (const name of ['run.cancel', 'run.resume', 'run.recover', 'run.retry', 'run.signal'])
@@ -80,6 +91,17 @@ t.test('after a cancellation, any outcome of the job cancels the run', async (t)
   )
   const broken = settle(asked, 'job_1', 'failed', { error_type: 'Boom' })
   t.strictSame(typesOf(broken), ['action.failed', 'wait.closed', 'step.cancelled', 'run.cancelled'])
+})
+
+t.test('a cancellation does not change a step that ended in an earlier attempt', async (t) => {
+  const ended = ['job_1', 'job_2'].reduce<After>(
+    (scene, job) => settle(scene, job, 'completed', { result: { v: job } }),
+    started([action('a'), action('b'), action('c')]),
+  )
+  const again = settle(ended, 'job_3', 'failed').when('run.retry', { from_step: 'a' })
+  const after = settle(again.when('run.cancel'), 'job_4', 'completed')
+  t.strictSame(typesOf(after).slice(-2), ['step.completed', 'run.cancelled'])
+  t.match(step(after, 'b'), { status: 'completed', result: { v: 'job_2' } })
 })
 
 t.test('cancelling twice, or a run that has ended, changes nothing', async (t) => {
