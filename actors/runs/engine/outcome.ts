@@ -19,6 +19,7 @@ import type { Step } from '../../../protocol/workflows/spec.ts'
 import { current, type Draft, emit, now, type Parts, placeOf } from '../draft.ts'
 import { branchAt, type Wait } from '../state.ts'
 import { failRun, type RunFault } from './ending.ts'
+import { isCancelling } from './places.ts'
 import { countedSize, outputSizeFault } from './retained.ts'
 
 /** Returns the maximum number of attempts that the retry policy of a step allows, at most 10. */
@@ -177,12 +178,32 @@ function counting(on: Draft, key: string, size: number, { place }: Parts): Parts
  * Completes the current step. The step fails if the run cannot retain its output (retained.ts).
  * @param row additional changes to the step's record.
  */
-export function completeStep(on: Draft, output: JsonObject, row: Patch<RunStep> = {}): void {
+export const completeStep = (on: Draft, output: JsonObject, row: Patch<RunStep> = {}): void =>
+  complete(on, output, row, (fault) => failStep(on, fault, true))
+
+/**
+ * Completes the current step with the result of its job, child run or turn, as `completeStep` does.
+ * If the run is being cancelled and cannot retain the output, only the step fails: the caller ends
+ * the run as cancelled.
+ */
+export const completeWork = (on: Draft, output: JsonObject): void =>
+  complete(on, output, {}, (fault) => {
+    const at = current(on)
+    if (at?.row && isCancelling(on.state)) emitFailure(on, at.key, at.row, fault)
+    else failStep(on, fault, true)
+  })
+
+function complete(
+  on: Draft,
+  output: JsonObject,
+  row: Patch<RunStep>,
+  refuse: (fault: RunFault) => void,
+): void {
   const key = current(on)?.key ?? ''
   const size = countedSize(output)
   const fault = outputSizeFault(on, key, size)
   if (fault) {
-    failStep(on, fault, true)
+    refuse(fault)
     return
   }
   emit(on, 'step.completed', {
@@ -226,9 +247,21 @@ export function failStep(
   }
   const { key } = at
   const cleaning = on.at === undefined && on.state.engine.ending !== undefined
+  emitFailure(on, key, at.row, fault, { row, ...(cleaning && past(on)) })
+  if (on.at === undefined && !cleaning) failRun(on, fault, key, stop)
+}
+
+/** Records the failure of the current step, and marks its branch as failed. */
+function emitFailure(
+  on: Draft,
+  key: string,
+  { attempt }: RunStep,
+  fault: RunFault,
+  { row, ...more }: Pick<Parts, 'place'> & { readonly row?: Patch<RunStep> } = {},
+): void {
   emit(on, 'step.failed', {
     step: key,
-    payload: { step: key, ...fault, attempt: at.row.attempt },
+    payload: { step: key, ...fault, attempt },
     row: {
       status: 'failed',
       error_type: fault.error_type,
@@ -237,10 +270,9 @@ export function failStep(
       waiting_on: null,
       ...row,
     },
-    ...(cleaning && past(on)),
+    ...more,
     ...(on.at !== undefined && { place: { fault } }),
   })
-  if (on.at === undefined && !cleaning) failRun(on, fault, key, stop)
 }
 
 function retryStep(on: Draft, fault: RunFault, step: Step, row: RunStep, key: string): void {

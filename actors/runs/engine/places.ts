@@ -57,6 +57,12 @@ export const isWork = (wait: Wait): boolean =>
   wait.kind === 'worker' ||
   wait.kind === 'run' ||
   (wait.kind === 'agent' && wait.session_id !== undefined)
+/**
+ * Whether the run ends as cancelled when its work has ended. A run in its cleanup continues the
+ * cleanup instead.
+ */
+export const isCancelling = ({ record, engine }: RunState): boolean =>
+  record.cancel_requested && !engine.ending
 /** Whether the run itself or a branch waits for work (`isWork`). */
 export const holdsWork = (state: RunState): boolean => waitingAt(state, isWork) !== undefined
 

@@ -12,8 +12,8 @@ import { current, type Draft, draft, emit, emptyDecision, placeOf, withoutReply 
 import { advance } from '../engine/advance.ts'
 import { cancelRun, type RunFault } from '../engine/ending.ts'
 import { leaveBranch } from '../engine/leave-branches.ts'
-import { completeStep, failStep } from '../engine/outcome.ts'
-import { holdsWork, waitingAt } from '../engine/places.ts'
+import { completeWork, failStep } from '../engine/outcome.ts'
+import { holdsWork, isCancelling, waitingAt } from '../engine/places.ts'
 import { endWait, resumeStep } from '../engine/resume.ts'
 import { hasEnded, type RunState } from '../state.ts'
 
@@ -63,7 +63,7 @@ export function childSettled(
   const on = draft(state, cause)
   on.at = found.at
   goOn(on, ended)
-  if (!state.record.cancel_requested || state.engine.ending) advance(on)
+  if (!isCancelling(state)) advance(on)
   else {
     if (on.at !== undefined) leaveBranch(on, 'the run was cancelled')
     if (!holdsWork(on.state)) {
@@ -105,7 +105,7 @@ function goOn(
   on.why = { reason: `child ${status}`, run_id }
   resumeStep(on)
   if (status === 'completed') {
-    completeStep(on, call ? (result ?? {}) : { run_id, status, output: result ?? {} })
+    completeWork(on, call ? (result ?? {}) : { run_id, status, output: result ?? {} })
     return
   }
   failStep(on, fault)

@@ -11,8 +11,8 @@ import { current, type Draft, draft, emit, emptyDecision, withoutReply } from '.
 import { advance } from '../engine/advance.ts'
 import { cancelRun, type RunFault } from '../engine/ending.ts'
 import { leaveBranch } from '../engine/leave-branches.ts'
-import { completeStep, failStep } from '../engine/outcome.ts'
-import { holdsWork, waitingAt } from '../engine/places.ts'
+import { completeWork, failStep } from '../engine/outcome.ts'
+import { holdsWork, isCancelling, waitingAt } from '../engine/places.ts'
 import { endWait, resumeStep } from '../engine/resume.ts'
 import type { RunState } from '../state.ts'
 import { openingSettled } from './turns.ts'
@@ -32,7 +32,7 @@ export function jobSettled(
   const at = waitingFor(state, input.job_id, cause)
   if (!at) return openingSettled(state, input, cause) ?? emptyDecision
   const { on, wait, row, call } = at
-  const cancelled = on.state.record.cancel_requested && !on.state.engine.ending
+  const cancelled = isCancelling(on.state)
   const attempt = Math.max(row.attempt, wait.base + input.attempt)
   const log = extended(call, { attempt, ...worker(input) })
   if (input.outcome === 'completed') {
@@ -45,7 +45,7 @@ export function jobSettled(
     on.why = { reason: 'job completed' }
     endWait(on, 'wait.resumed')
     resumeStep(on)
-    completeStep(on, result)
+    completeWork(on, result)
   } else if (input.outcome === 'failed' || !cancelled) {
     const fault = faultOf(
       input,

@@ -29,8 +29,8 @@ import {
 import { advance } from '../engine/advance.ts'
 import { cancelRun } from '../engine/ending.ts'
 import { leaveBranch } from '../engine/leave-branches.ts'
-import { completeStep, failStep } from '../engine/outcome.ts'
-import { holdsWork, waitingAt } from '../engine/places.ts'
+import { completeWork, failStep } from '../engine/outcome.ts'
+import { holdsWork, isCancelling, waitingAt } from '../engine/places.ts'
 import { endWait, resumeStep } from '../engine/resume.ts'
 import { aboutOf, causeOf } from '../outbound/source-events.ts'
 import { hasEnded, type RunState } from '../state.ts'
@@ -166,11 +166,8 @@ export function turnSettled(
   )
   if (!found) return emptyDecision
   const { on, wait } = found
-  const {
-    record: { cancel_requested },
-    engine: { ending, cancel_reason },
-  } = on.state
-  if (!cancel_requested || ending) {
+  const { cancel_reason } = on.state.engine
+  if (!isCancelling(on.state)) {
     if (report.again) askAgain(on, wait)
     else {
       settle(on, wait, report)
@@ -209,6 +206,6 @@ function settle(on: Draft, wait: AgentWait, report: Report): void {
     })
   if (step?.kind === 'check')
     judged(on, step, wait, status === 'completed' ? (output ?? {}) : fault)
-  else if (status === 'completed') completeStep(on, output ?? { text })
+  else if (status === 'completed') completeWork(on, output ?? { text })
   else failStep(on, fault, false, {}, report.stalled ? 'progress_stalled' : undefined)
 }

@@ -5,7 +5,7 @@
 import t from 'tap'
 import type { RunState } from '../../../actors/runs/state.ts'
 import type { Spec, Step } from '../../../protocol/workflows/spec.ts'
-import type { Outcome, Scene } from '../../support/given.ts'
+import { type Outcome, type Scene, typesOf } from '../../support/given.ts'
 import { definition } from '../sessions/story.ts'
 import { action, payload, record, sleep, started, step } from './story.ts'
 
@@ -266,6 +266,18 @@ t.test('cancelling stops the turn, and the run ends with it', async (t) => {
     [record(late).status, step(late, 'a')?.status],
     ['cancelled', 'completed'],
     'the completed step stays completed',
+  )
+  const full = begun([action('z'), agent()]).when('job.settled', {
+    job_id: 'job_1',
+    outcome: 'completed',
+    attempt: 1,
+    result: { text: 'x'.repeat(3.5 * 1024 * 1024) },
+  })
+  const large = settle(define(full).when('run.cancel'), { text: 'x'.repeat(3.5 * 1024 * 1024) })
+  t.match(
+    [record(large), step(large, 'a'), typesOf(large).slice(-2)],
+    [{ status: 'cancelled' }, { status: 'failed' }, ['step.failed', 'run.cancelled']],
+    'an answer that the run cannot retain',
   )
 })
 

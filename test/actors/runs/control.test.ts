@@ -93,6 +93,62 @@ t.test('after a cancellation, any outcome of the job cancels the run', async (t)
   t.strictSame(typesOf(broken), ['action.failed', 'wait.closed', 'step.cancelled', 'run.cancelled'])
 })
 
+t.test('a cancelled run whose last output is too large ends once, as cancelled', async (t) => {
+  const large = { text: 'x'.repeat(3.5 * 1024 * 1024) }
+  const last = (second: Step, spec: Partial<Spec> = {}, input = {}): After =>
+    settle(started([action('a'), second], spec, input), 'job_1', 'completed', { result: large })
+  const ended = settle(last(action('b')).when('run.cancel'), 'job_2', 'completed', {
+    result: large,
+  })
+  t.strictSame(typesOf(ended), [
+    'action.completed',
+    'wait.resumed',
+    'step.resumed',
+    'step.failed',
+    'run.cancelled',
+  ])
+  t.match(record(ended), { status: 'cancelled', stop_reason: 'cancelled' })
+  t.match(step(ended, 'b'), { status: 'failed', error_type: 'outputs_too_large' })
+  const cleaning = settle(
+    last(action('b'), { cleanup: [action('tidy') as never] }).when('run.cancel'),
+    'job_2',
+    'completed',
+    { result: large },
+  )
+  t.match(step(cleaning, 'cleanup.tidy'), { status: 'suspended', job_id: 'job_3' })
+  const tidied = settle(cleaning, 'job_3', 'completed')
+  t.equal(typesOf(tidied).at(-1), 'run.cancelled')
+  const child = {
+    id: 'b',
+    kind: 'loop',
+    config: { workflow_id: 'sub', wait: true },
+  } as unknown as Step
+  const calling = last(
+    child,
+    {},
+    {
+      definitions: { sub: { id: 'wfd_1', version: 1, spec: { steps: [sleep('z')] } } },
+    },
+  )
+  const [told] = calling.tells
+  const orphaned = calling.when('run.cancel').when('child.settled', {
+    run_id: told?.to.id,
+    status: 'completed',
+    result: large,
+  })
+  t.strictSame(typesOf(orphaned).slice(-2), ['step.failed', 'run.cancelled'], 'also of a child')
+  const branch = {
+    id: 'p',
+    kind: 'parallel',
+    config: { branches: [{ id: 'x', steps: [action('b')] }] },
+  }
+  const inside = settle(last(branch as Step).when('run.cancel'), 'job_2', 'completed', {
+    result: large,
+  })
+  t.match(record(inside), { status: 'cancelled' })
+  t.equal(typesOf(inside).filter((type) => type.startsWith('run.')).length, 1)
+})
+
 t.test('a cancellation does not change a step that ended in an earlier attempt', async (t) => {
   const ended = ['job_1', 'job_2'].reduce<After>(
     (scene, job) => settle(scene, job, 'completed', { result: { v: job } }),
