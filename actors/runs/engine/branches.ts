@@ -75,8 +75,14 @@ const widthOf = (step: JoinStep): number =>
   step.kind === 'parallel'
     ? step.config.branches.length
     : (step.config.max_concurrency ?? CONCURRENCY)
-const isDecided = ({ done, failed }: Join, { config }: JoinStep): boolean =>
-  (config.join === 'any' && done > 0) || (config.join === 'first_failure' && failed > 0)
+/**
+ * Whether the outcome of the step no longer depends on its remaining branches. The outputs are
+ * checked after every branch, because the state of the run contains all of them.
+ */
+const isDecided = ({ done, failed, size }: Join, { config }: JoinStep): boolean =>
+  size > MAX_OUTPUTS_LENGTH ||
+  (config.join === 'any' && done > 0) ||
+  (config.join === 'first_failure' && failed > 0)
 const nameOf = (step: JoinStep, index: number): string =>
   step.kind === 'parallel' ? (step.config.branches[index]?.id ?? String(index)) : String(index)
 

@@ -1,0 +1,38 @@
+/** The end of steps with branches: the size of their outputs, and the faults that they report. */
+import t from 'tap'
+import type { RunState } from '../../../../actors/runs/state.ts'
+import type { Step } from '../../../../protocol/workflows/spec.ts'
+import { type Scene, typesOf } from '../../../support/given.ts'
+import { type After, action, payload, record, settle, started } from '../story.ts'
+
+/** Returns the job of the branch with this name. */
+const jobOf = ({ state }: Scene<RunState>, name: string): string => {
+  const wait = state?.branches?.find(({ key }) => key.endsWith(`.${name}`))?.wait
+  return wait?.kind === 'worker' ? wait.job_id : ''
+}
+
+t.test('a step ends as soon as its outputs are too large', async (t) => {
+  const each = {
+    id: 'e',
+    kind: 'for_each',
+    retry: { max_attempts: 3 },
+    config: { items: 'input.list', max_concurrency: 2, steps: [action('a')] },
+  } as Step
+  const result = { text: 'x'.repeat(400_000) }
+  const list = Array.from({ length: 100 }, (_, index) => index)
+  const one = settle(started([each], {}, { input: { list } }), 'job_1', 'completed', { result })
+  t.match(record(one), { status: 'suspended' })
+  const two = settle(one, jobOf(one, '1'), 'completed', { result })
+  t.match(record(two), { status: 'failed', error_type: 'output_too_large' })
+  t.match(
+    (payload(two, 'step.failed') as { error: string }).error,
+    /^The outputs have 800\d+ characters in total; at most 786432 are allowed$/,
+  )
+  t.match(two.tells, [{ name: 'queue.cancel', input: { job_ids: [jobOf(one, '2')] } }])
+  t.notOk(typesOf(two).includes('branch.started'), 'no other item begins')
+  const again = two.when('run.retry')
+  t.match(record(again), { status: 'failed', error_type: 'output_too_large' })
+  t.notOk(typesOf(again).includes('branch.started'))
+  const anew: After = two.when('run.retry', { from_step: 'e' })
+  t.match(record(anew), { status: 'suspended' }, 'a retry from the step drops the outputs')
+})
