@@ -14,7 +14,7 @@ import type { JsonObject } from '../../../protocol/common.ts'
 import { renderNative } from '../../../protocol/rules/expressions/template.ts'
 import type { Step } from '../../../protocol/workflows/spec.ts'
 import { current, type Draft, emit, placeOf } from '../draft.ts'
-import { type Branch, branchAt, type Join, type Yield } from '../state.ts'
+import { type Branch, branchAt, type Join, type RunState, type Yield } from '../state.ts'
 import { yieldOf } from './branch-state.ts'
 import type { RunFault } from './ending.ts'
 import { expressionScope, outputsAt } from './expression-scope.ts'
@@ -156,19 +156,20 @@ function close(on: Draft, what: Yield): void {
 
 /** Ends the step and all branches that are still active. */
 function finish(on: Draft, step: JoinStep, join: Join): void {
+  const faults = faultsOf(on.state, join)
   leaveBranches(on, 'the step no longer needs this branch')
-  const fault = faultOf(on, step, on.state.join ?? join)
+  const fault = faultOf(step, join, faults)
   endWait(on, fault ? 'wait.closed' : 'wait.resumed', fault ? { reason: fault.error_type } : {})
   on.why = { reason: 'branches' }
   resumeStep(on)
   if (fault) failStep(on, fault, fault.error_type === 'output_too_large')
-  else completeStep(on, outputOf(on, step, on.state.join ?? join))
+  else completeStep(on, outputOf(on, step, join, faults))
 }
 
 function faultOf(
-  on: Draft,
   { config }: JoinStep,
   { done, failed, size, count }: Join,
+  faults: readonly BranchFault[],
 ): RunFault | undefined {
   if (size > MAX_OUTPUTS_LENGTH)
     return {
@@ -177,17 +178,26 @@ function faultOf(
     }
   if (failed === 0 || config.on_failure === 'continue' || (config.join === 'any' && done > 0))
     return undefined
-  const first = faults(on, count)[0]
   return {
     error_type: 'branch_failed',
-    error: `${failed} of ${count} failed; the first: ${first?.error ?? ''}`,
+    error: `${failed} of ${count} failed; the first: ${faults[0]?.error ?? ''}`,
   }
 }
 
-const faults = (on: Draft, count: number): { index: number; error_type: string; error: string }[] =>
-  Array.from({ length: count }, (_, index) => ({ index, given: yieldOf(on.state, index) })).flatMap(
-    ({ index, given }) => (given && 'fault' in given ? [{ index, ...given.fault }] : []),
-  )
+type BranchFault = RunFault & { readonly index: number }
+/**
+ * Returns the faults of the branches that have failed in the current attempt of the step, in the
+ * order of the branches. A branch that this attempt has not begun, or that is still active, may
+ * have a fault of an earlier attempt.
+ */
+function faultsOf(state: RunState, { count, todo, next }: Join): BranchFault[] {
+  const active = new Set(state.branches?.map(({ index }) => index))
+  const begun = (todo ?? Array.from({ length: count }, (_, index) => index)).slice(0, next)
+  return begun.flatMap((index) => {
+    const given = active.has(index) ? undefined : yieldOf(state, index)
+    return given && 'fault' in given ? [{ index, ...given.fault }] : []
+  })
+}
 
 /**
  * Returns the output of a step with branches: the outputs of the branches, and their faults if any
@@ -197,6 +207,7 @@ export function outputOf(
   on: Draft,
   step: JoinStep,
   { count, done, failed, winner }: Pick<Join, 'count' | 'done' | 'failed' | 'winner'>,
+  faults: readonly BranchFault[] = [],
 ): JsonObject {
   const outputs = Array.from({ length: count }, (_, index) => {
     const given = yieldOf(on.state, index)
@@ -209,7 +220,7 @@ export function outputOf(
       completed: done,
       failed,
       results: outputs,
-      ...(failed > 0 && { errors: faults(on, count) }),
+      ...(failed > 0 && { errors: faults }),
       ...won,
     }
   const named = outputs.flatMap((output, index) => (output ? [[nameOf(step, index), output]] : []))
@@ -217,9 +228,7 @@ export function outputOf(
     branches: Object.fromEntries(named) as JsonObject,
     ...won,
     ...(failed > 0 && {
-      errors: Object.fromEntries(
-        faults(on, count).map(({ index, ...fault }) => [nameOf(step, index), fault]),
-      ),
+      errors: Object.fromEntries(faults.map(({ index, ...fault }) => [nameOf(step, index), fault])),
     }),
   }
 }

@@ -36,3 +36,37 @@ t.test('a step ends as soon as its outputs are too large', async (t) => {
   const anew: After = two.when('run.retry', { from_step: 'e' })
   t.match(record(anew), { status: 'suspended' }, 'a retry from the step drops the outputs')
 })
+
+t.test('a repeated step reports only the faults of its last attempt', async (t) => {
+  const racing = (config: Record<string, unknown>): After =>
+    started([
+      {
+        id: 'p',
+        kind: 'parallel',
+        retry: { max_attempts: 2 },
+        config: {
+          branches: ['x', 'y', 'z'].map((id) => ({ id, steps: [action('a')] })),
+          ...config,
+        },
+      } as Step,
+    ])
+  const fail = (scene: Scene<RunState>, name: string, error_message: string): After =>
+    settle(scene, jobOf(scene, name), 'failed', { error_type: 'E', error_message })
+  const again = fail(racing({ join: 'first_failure' }), 'x', 'the first attempt')
+  t.match(record(again), { status: 'suspended' })
+  t.match(payload(fail(again, 'y', 'the last attempt'), 'step.failed'), {
+    error: '1 of 3 failed; the first: the last attempt',
+  })
+  const all = ['x', 'y', 'z'].reduce(
+    (scene, name) => fail(scene, name, 'no'),
+    racing({ join: 'any' }),
+  )
+  const rejected = fail(all, 'y', 'still no')
+  const won = settle(rejected, jobOf(rejected, 'z'), 'completed', { result: { n: 1 } })
+  t.match(record(won), { status: 'completed' })
+  t.strictSame(
+    (record(won).result as { p: { errors: unknown } }).p.errors,
+    { y: { error_type: 'E', error: 'still no' } },
+    'a branch that the step no longer needs has no fault',
+  )
+})
