@@ -15,7 +15,7 @@ import type { StopReason } from '../../protocol/loops/run.ts'
 import { plural } from '../../protocol/naming.ts'
 import { current, type Draft, emit, withdraw } from './draft.ts'
 import { failRun } from './engine/ending.ts'
-import { leaveBranches } from './engine/leave-branches.ts'
+import { isActive, leaveBranches } from './engine/leave-branches.ts'
 import { failStep } from './engine/outcome.ts'
 import { endWait } from './engine/resume.ts'
 import { aboutOf } from './outbound/source-events.ts'
@@ -35,12 +35,20 @@ const stepsUsed = ({ state: { spec, engine } }: Draft): number =>
 export const wallClockPassed = ({ state, cause }: Draft): boolean =>
   !state.engine.ending && (state.engine.wall_deadline ?? Infinity) <= cause.at
 /**
+ * Whether the current step has begun and has not ended. A step that has ended in an earlier attempt
+ * of the run is not active until its next attempt begins.
+ */
+const isStepActive = (on: Draft): boolean => {
+  const row = current(on)?.row
+  return row !== undefined && isActive(row)
+}
+/**
  * Whether the next attempt would exceed the step limit. If `step.retried` has already begun an
  * attempt, this attempt is checked instead.
  */
 const stepLimitReached = (on: Draft): boolean =>
   stepsUsed(on) +
-    (current(on)?.row || (on.at !== undefined && on.state.spec.limits?.max_steps === undefined)
+    (isStepActive(on) || (on.at !== undefined && on.state.spec.limits?.max_steps === undefined)
       ? 0
       : 1) >
   stepsAllowed(on)
@@ -166,6 +174,6 @@ function stop(on: Draft, reason: StopReason, reached: JsonObject, error: string)
   abandon(on, fault)
   withdraw(on, fault.error)
   endWait(on, 'wait.closed', { reason: fault.error_type })
-  if (at?.row) failStep(on, fault, true, {}, reason)
+  if (isStepActive(on)) failStep(on, fault, true, {}, reason)
   else failRun(on, fault, at?.key, reason)
 }

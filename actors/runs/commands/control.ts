@@ -277,10 +277,13 @@ function positionOf(state: RunState, from_step: string): number | Refusal {
   })
 }
 
-/** Begins another attempt of the failed step. Its retry policy counts attempts from 1 again. */
+/**
+ * Begins another attempt of the failed step. Its retry policy counts attempts from 1 again. Does
+ * nothing if a limit ended the run before the next step began.
+ */
 export function repeatStep(on: Draft, recovery_action: string): void {
   const at = current(on)
-  if (!at?.row) return
+  if (at?.row?.status !== 'failed') return
   const { step, key, row } = at
   emit(on, 'step.retried', {
     step: key,

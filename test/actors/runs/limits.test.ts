@@ -246,3 +246,36 @@ t.test('steps of items count only towards a limit that the author set', async (t
     error_type: 'step_limit_reached',
   })
 })
+
+t.test('a retry from an earlier step does not exceed the step limit', async (t) => {
+  const steps = ['a', 'b', 'c'].map((id) => action(id))
+  const begun = started(steps, { limits: { max_steps: 3 } })
+  const broken = settle(settle(begun, 'job_1', 'completed'), 'job_2', 'failed')
+  const over = settle(broken.when('run.retry', { from_step: 'a' }), 'job_3', 'completed')
+  t.strictSame(typesOf(over).slice(-3), ['run.resumed', 'limit.reached', 'run.failed'])
+  t.match(payload(over, 'limit.reached'), { step: 'b', used: 3, limit: 3 })
+  t.equal(over.state.engine.executed, 3)
+  t.match(step(over, 'b'), { status: 'failed', error_type: 'failed' }, 'of the first attempt')
+})
+
+t.test('a limit does not change a step that ended in an earlier attempt', async (t) => {
+  const steps = ['a', 'b', 'c'].map((id) => action(id))
+  const twice = ['job_1', 'job_2'].reduce(
+    (scene, job) => settle(scene, job, 'completed', { result: { v: job } }),
+    started(steps, hour),
+  )
+  const late = settle(twice, 'job_3', 'failed')
+    .when('run.retry', { from_step: 'a' })
+    .when(
+      'job.settled',
+      { job_id: 'job_4', outcome: 'completed', attempt: 1 },
+      { at: START + 3_600_000 },
+    )
+  t.strictSame(typesOf(late).slice(-3), ['run.resumed', 'limit.reached', 'run.failed'])
+  t.match(step(late, 'b'), { status: 'completed', result: { v: 'job_2' } })
+  const again = late.when('run.retry', { wall_clock_extend_seconds: 60 })
+  t.strictSame(typesOf(again).slice(0, 2), ['run.resumed', 'step.retried'])
+  t.match(payload(again, 'step.retried'), { step: 'b', attempt: 2, retry_scope: 'run_recovery' })
+  t.match(step(again, 'b'), { status: 'suspended', result: undefined })
+  t.match(record(again), { status: 'suspended' })
+})
