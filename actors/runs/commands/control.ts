@@ -215,6 +215,7 @@ function recovery(
           wall_deadline !== undefined && { wall_deadline: cause.at + extend * 1000 }),
         ...(back && { position: from, tries: 0 }),
         ...(state.record.cancel_requested && { cancel_reason: null }),
+        ...(state.engine.replaced && { replaced: null }),
         ...(state.engine.spent_out && { spent_out: null }),
         ...(loop_id !== undefined && { held: recovery_action }),
       },

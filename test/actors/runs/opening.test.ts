@@ -336,3 +336,16 @@ t.test('a step starts a run of any loop and continues with its answer', async (t
   const deep = open([{ id: 'call', kind: 'loop', config: { loop_id: 'loop_2' } }], { depth: 8 })
   t.match(shown(fails(deep)), { status: 'failed', error_type: 'too_deep' })
 })
+
+t.test('a recovery forgets that a newer run had replaced the run', async (t) => {
+  const cleanup = [action('tidy') as never]
+  const failing = settle(open([action('a')], {}, { cleanup }), 'job_1', 'failed')
+  const replaced = fails(settle(failing.when('run.displace', {}), 'job_2', 'completed'))
+  t.match(shown(replaced), { status: 'failed' })
+  const again = replaced.when('run.retry').when('run.begin', {})
+  const stopping = settle(again.when('run.cancel', { reason: 'by hand' }), 'job_3', 'cancelled')
+  t.match(shown(settle(stopping, 'job_4', 'completed')), {
+    status: 'cancelled',
+    stop_reason: 'cancelled',
+  })
+})
