@@ -86,7 +86,7 @@ function goOn(
     run_id,
     attempt: at.row?.attempt ?? 1,
   }
-  if (on.state.record.cancel_requested && status !== 'completed') {
+  if (isCancelling(on.state) && status !== 'completed') {
     if (on.at === undefined) endWait(on, 'wait.closed', { reason: 'cancelled' })
     return
   }

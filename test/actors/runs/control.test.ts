@@ -149,6 +149,27 @@ t.test('a cancelled run whose last output is too large ends once, as cancelled',
   t.equal(typesOf(inside).filter((type) => type.startsWith('run.')).length, 1)
 })
 
+t.test('a child that fails in the cleanup of a cancelled run is not started again', async (t) => {
+  const tidy = { id: 'tidy', kind: 'action', config: { action_name: 'workflow.sub' } }
+  const stopped = settle(
+    started(
+      [action('a')],
+      { cleanup: [tidy as never] },
+      {
+        definitions: { 'workflow.sub': { id: 'wfd_1', version: 1, spec: { steps: [sleep('z')] } } },
+      },
+    ).when('run.cancel'),
+    'job_1',
+    'cancelled',
+  )
+  const [told] = stopped.tells
+  t.equal(told?.name, 'child.start')
+  const ended = stopped.when('child.settled', { run_id: told?.to.id, status: 'failed' })
+  t.strictSame(ended.tells, [])
+  t.match(step(ended, 'cleanup.tidy'), { status: 'failed', error_type: 'child_failed' })
+  t.match(record(ended), { status: 'cancelled' })
+})
+
 t.test('a cancellation does not change a step that ended in an earlier attempt', async (t) => {
   const ended = ['job_1', 'job_2'].reduce<After>(
     (scene, job) => settle(scene, job, 'completed', { result: { v: job } }),
