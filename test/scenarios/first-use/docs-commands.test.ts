@@ -17,6 +17,7 @@ import t from 'tap'
 import { blocksOf } from '../../docs/blocks.ts'
 import { faultOf, inlineCode } from '../../docs/inline.ts'
 import { documentRunner } from '../../docs/run-document.ts'
+import { freePort } from '../../support/ports.ts'
 import { service } from '../../support/service.ts'
 import { receiver } from '../support/servers/receiver.ts'
 
@@ -32,7 +33,11 @@ const documents = names
   .map((name) => ({ name, blocks: blocksOf(readFileSync(join(root, name), 'utf8')) }))
   .filter(({ blocks }) => blocks.length > 0)
 
-const s = await service({ BATON_OUTBOUND_ALLOW: '127.0.0.1/32' })
+// The port is fixed, as in a normal installation, so that the service knows its public URL.
+const s = await service({
+  BATON_OUTBOUND_ALLOW: '127.0.0.1/32',
+  BATON_PORT: String(await freePort()),
+})
 const there = await receiver()
 const folder = mkdtempSync(join(tmpdir(), 'baton-docs-'))
 mkdirSync(join(folder, '.baton'))
