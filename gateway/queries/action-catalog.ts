@@ -225,7 +225,12 @@ export async function findEntry(
   return isRefusal(entries)
     ? entries
     : (entries.find((one) => one.name === name) ??
-        refuse('not_found', { action_name: name }, 'There is no such action in the catalog.'))
+        refuse(
+          'not_found',
+          { action_name: name },
+          'There is no such action in the catalog. ' +
+            'An action of workers is in the catalog after it was created with endpoint_kind worker.',
+        ))
 }
 
 /**

@@ -528,6 +528,9 @@ t.test('workers receive all jobs except those that the service executes', async 
   t.equal(job['action_name'], 'unknown', 'jobs of an undefined action are for workers')
   await worker.report(job, { result: { by: 'worker' } })
   t.match(await ended(s, run['id']), { status: 'completed' })
+  t.match(await s.refused('action.invoke', { action_name: 'unknown' }, 404, 'not_found'), {
+    message: /is in the catalog after it was created with endpoint_kind worker/,
+  })
 
   await s.ok('action.create', { name: 'thumb', endpoint_kind: 'worker' })
   t.match(await s.ok('catalog.action', { action_name: 'thumb' }), {
