@@ -4,7 +4,8 @@
  * deliveries. Executors send the deliveries.
  */
 
-import { isRefusal, type Refusal, refuse } from '../../protocol/errors.ts'
+import { isRefusal, type Refusal, refuse, refuseFields } from '../../protocol/errors.ts'
+import { connectedBy } from '../../protocol/events/integrations.ts'
 import { isId } from '../../protocol/ids.ts'
 import { START_TIMEOUT_MS } from '../../protocol/webhooks/delivery.ts'
 import type { Webhook } from '../../protocol/webhooks/rows.ts'
@@ -12,6 +13,7 @@ import type { Call, Edge } from '../call.ts'
 import { answer, type LocalQuery } from '../listing.ts'
 import type { Prepare, Prepared } from '../prepare.ts'
 import { withSecret } from './actions.ts'
+import { shortEntries } from './integrations/signature.ts'
 import { refusedUrl, withSealedUrl } from './seal-url.ts'
 
 /**
@@ -103,11 +105,14 @@ async function contentOf(
 
 /**
  * Seals the entries of a secret. Equal entries have the same digest, so storing the same entries
- * again changes nothing.
+ * again changes nothing. Refuses a secret that is too short to verify the webhooks of an
+ * integration.
  */
-function seal({ world }: Edge, { project, slots, body }: Call): Prepared {
+function seal({ world }: Edge, { project, slots, body }: Call): Prepared | Refusal {
   if (!project) return {}
   const entries = body['entries'] as Readonly<Record<string, string>>
+  const short = connectedBy([slots['secret_name'] ?? '']).length > 0 ? shortEntries(entries) : []
+  if (short.length > 0) return refuseFields(...short)
   const names = Object.keys(entries).sort()
   const text = JSON.stringify(Object.fromEntries(names.map((name) => [name, entries[name]])))
   const digest = Buffer.from(

@@ -3,6 +3,7 @@
  * time.
  */
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
+import type { FieldError } from '../../../protocol/errors.ts'
 import type { ProviderName } from '../../../protocol/events/integrations.ts'
 import { getOwn } from '../../../protocol/lookup.ts'
 
@@ -24,6 +25,19 @@ const hmac = (key: string | Buffer, text: string): Buffer =>
   createHmac('sha256', key).update(text, 'utf8').digest()
 const digest = (text: string): Buffer => createHash('sha256').update(text, 'utf8').digest()
 const equal = (a: Buffer, b: Buffer): boolean => a.length === b.length && timingSafeEqual(a, b)
+/** Entries with which webhooks are verified. */
+const ENTRIES = ['webhook_secret', 'signing_token'] as const
+
+/** Returns the faults of the entries of an integration's secret: those that are too short. */
+export const shortEntries = (entries: Entries): FieldError[] =>
+  ENTRIES.filter((name) => {
+    const secret = getOwn(entries, name)
+    return secret !== undefined && secret.length < MIN_SECRET_LENGTH
+  }).map((name) => ({
+    field: `entries.${name}`,
+    message: `must have at least ${MIN_SECRET_LENGTH} characters`,
+  }))
+
 /** Returns a secret, or undefined when it is missing or too short to authenticate a request. */
 const secretIn = (entries: Entries, name: string): string | undefined => {
   const secret = getOwn(entries, name)

@@ -41,6 +41,24 @@ t.test('webhooks of a provider are accepted once its secret is stored', async (t
   t.match(await sourcesOf('integration'), [{ prefix: 'github', readiness: 'ready' }])
 })
 
+t.test('a secret that is too short to verify webhooks is refused', async (t) => {
+  const faultsOf = async (provider: string, entries: object) =>
+    fieldsOf(
+      await s.refused(
+        'secret.put',
+        { secret_name: `integrations/${provider}`, entries },
+        400,
+        'bad_request',
+      ),
+    )
+  t.strictSame(await faultsOf('github', { webhook_secret: '7 chars' }), ['entries.webhook_secret'])
+  t.strictSame(await faultsOf('gitlab', { webhook_secret: 'a', signing_token: 'b' }), [
+    'entries.webhook_secret',
+    'entries.signing_token',
+  ])
+  await s.ok('secret.put', { secret_name: 'other', entries: { webhook_secret: 'a' } })
+})
+
 t.test('a signed webhook starts the runs of its triggers, and a repeat starts none', async (t) => {
   const loop = await s.ok('loop.create', {
     name: 'Reviews',
