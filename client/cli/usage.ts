@@ -4,6 +4,7 @@
  */
 import type { Command } from 'commander'
 import { closest } from '../suggest.ts'
+import { connectionFlags } from './connection/connection.ts'
 
 /** Returns the error for an unknown name, with the closest known name if one is close. */
 export function unknownName(kind: string, name: string, known: readonly string[]): string {
@@ -43,11 +44,22 @@ export function addHelp(program: Command): void {
     })
 }
 
+/**
+ * Returns advice for an error about a connection flag, such as `--project`, that precedes the
+ * operation; otherwise an empty text.
+ */
+function advice(error: string): string {
+  const flag = /unknown option '--([a-z]+)/.exec(error)?.[1]
+  return flag !== undefined && connectionFlags.includes(flag)
+    ? ` Write --${flag} after the operation, as in: baton run list --${flag} <value>.`
+    : ''
+}
+
 /** Configures a command and its subcommands to show usage errors on one line. */
 export function oneLineErrors(command: Command, path: readonly string[] = [command.name()]): void {
   command.configureOutput({
     outputError: (text, write) =>
-      write(`${text.trim().replaceAll('\n', ' ')} See: ${path.join(' ')} --help\n`),
+      write(`${text.trim().replaceAll('\n', ' ')}${advice(text)} See: ${path.join(' ')} --help\n`),
   })
   for (const child of command.commands) oneLineErrors(child, [...path, child.name()])
 }

@@ -226,3 +226,14 @@ t.test('`call` names an unknown operation, and the closest operation', async (t)
     t.strictSame(printed, [`${message} See: baton call --help\n`])
   }
 })
+
+t.test('the error for a connection flag before the operation states its place', async (t) => {
+  for (const flag of ['--server', '--key', '--project', '--profile']) {
+    const { run, printed } = helpOf()
+    await t.rejects(run(flag, 'x', 'run', 'list'), { code: 'commander.unknownOption' })
+    t.strictSame(printed, [
+      `error: unknown option '${flag}' Write ${flag} after the operation, as in: ` +
+        `baton run list ${flag} <value>. See: baton --help\n`,
+    ])
+  }
+})
