@@ -42,7 +42,8 @@ const there = await receiver()
 const folder = mkdtempSync(join(tmpdir(), 'baton-docs-'))
 mkdirSync(join(folder, '.baton'))
 writeFileSync(join(folder, '.baton', 'root.key'), s.key)
-for (const name of ['docs', 'examples']) symlinkSync(join(root, name), join(folder, name))
+for (const name of ['client', 'docs', 'examples', 'node_modules', 'package.json', 'protocol'])
+  symlinkSync(join(root, name), join(folder, name))
 const runner = await documentRunner(
   root,
   folder,
