@@ -35,6 +35,36 @@ interface Showing {
 export const refersToFiles = (messages: readonly ModelMessage[]): boolean =>
   messages.some(({ content }) => content.some((block) => fileOf(block) !== undefined))
 
+/** Whether a block contains the address or the base64 data of a file that is not text. */
+function isInlineFile({ type, source, media_type }: JsonObject): boolean {
+  if ((type !== 'image' && type !== 'document') || typeof source !== 'object' || source === null)
+    return false
+  const from = source as JsonObject
+  return (
+    from['type'] === 'url' ||
+    (from['type'] === 'base64' && !String(from['media_type'] ?? media_type).startsWith('text/'))
+  )
+}
+/** Returns whether any message contains a file that `withoutInlineFiles` replaces. */
+export const hasInlineFiles = (messages: readonly ModelMessage[]): boolean =>
+  messages.some(({ content }) => content.some(isInlineFile))
+/**
+ * Returns the messages with a note in place of each address of a file, and of each file that is not
+ * text.
+ */
+export const withoutInlineFiles = (messages: readonly ModelMessage[]): readonly ModelMessage[] =>
+  messages.map(({ role, content }) => ({
+    role,
+    content: content.map((block) => {
+      if (!isInlineFile(block)) return block
+      const { media_type } = block['source'] as JsonObject
+      return unreadFileBlock(
+        { ...block, ...(media_type !== undefined && { media_type }) },
+        'the model did not accept this file',
+      )
+    }),
+  }))
+
 /**
  * Returns the messages with their files inserted. Rejects when the store of files is unreachable.
  */

@@ -5,7 +5,12 @@
  */
 
 import type { Files, Log } from '../../gateway/ports.ts'
-import { refersToFiles, withBytes } from '../../gateway/sessions/inline.ts'
+import {
+  hasInlineFiles,
+  refersToFiles,
+  withBytes,
+  withoutInlineFiles,
+} from '../../gateway/sessions/inline.ts'
 import { findModel, isAllowed, type Models, reads } from '../../protocol/agents/models.ts'
 import type { Artifact } from '../../protocol/artifacts/schema.ts'
 import { limits } from '../../protocol/sessions/limits.ts'
@@ -72,35 +77,42 @@ export function generations({
     project: string,
     job: ClaimedJob,
   ): Promise<Outcome> {
-    if (!refersToFiles(request.messages)) return speaker({ ...asked, request })
+    const refers = refersToFiles(request.messages)
     const conversion = conversions(project, job.session_id, asked.signal)
-    const shown = (what: typeof readable) =>
-      withBytes(files, project, request.messages, {
-        most: limits.shown,
-        reads: what,
-        conversion,
-      }).catch((error: unknown) => {
-        log.warn(
-          { event: 'conversation_files_read_failed', err: error, job: job.id },
-          'conversation files read failed',
-        )
-        return undefined
-      })
-    const attempt = async (what: typeof readable): Promise<Outcome> => {
+    const shown = async (what: typeof readable) =>
+      refers
+        ? withBytes(files, project, request.messages, {
+            most: limits.shown,
+            reads: what,
+            conversion,
+          }).catch((error: unknown) => {
+            log.warn(
+              { event: 'conversation_files_read_failed', err: error, job: job.id },
+              'conversation files read failed',
+            )
+            return undefined
+          })
+        : request.messages
+    const attempt = async (what: typeof readable, inline: boolean): Promise<Outcome> => {
       const messages = await shown(what)
-      return messages
-        ? speaker({ ...asked, request: { ...request, messages } })
-        : failedWith(
-            new ExecutorFault(
-              'files_unavailable',
-              'The files of the conversation could not be read.',
-            ),
-            asked.attempt,
-            0,
-          )
+      if (!messages)
+        return failedWith(
+          new ExecutorFault(
+            'files_unavailable',
+            'The files of the conversation could not be read.',
+          ),
+          asked.attempt,
+          0,
+        )
+      return speaker({
+        ...asked,
+        request: { ...request, messages: inline ? messages : withoutInlineFiles(messages) },
+      })
     }
-    const outcome = await attempt(readable)
-    return outcome.error_type === 'provider_refused' ? attempt(() => false) : outcome
+    const outcome = await attempt(readable, true)
+    return outcome.error_type === 'provider_refused' && (refers || hasInlineFiles(request.messages))
+      ? attempt(() => false, false)
+      : outcome
   }
 
   return {

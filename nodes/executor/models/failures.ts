@@ -5,6 +5,8 @@ import { ExecutorFault, faultOfStatus } from '../faults.ts'
 /** Matches the names of the library's errors for answers that it could not parse. */
 const broken =
   /JSONParse|TypeValidation|InvalidResponseData|EmptyResponseBody|NoContentGenerated|NoOutputGenerated/
+/** Matches the names of the library's errors for requests that it cannot send to the provider. */
+const unsupported = /UnsupportedFunctionality|InvalidDataContent/
 /**
  * Returns the fault for an error of the library or of the network.
  * @param asked the provider, and the signal that stops the request.
@@ -39,6 +41,11 @@ export function faultOf(
   if (cause instanceof ExecutorFault) return cause
   if (broken.test(name))
     return new ExecutorFault('invalid_response', `The response of ${provider} is invalid.`)
+  if (unsupported.test(name))
+    return new ExecutorFault(
+      'provider_refused',
+      `${provider} does not accept the request: ${message}`,
+    )
   // The library forwards an error within the stream as the provider sent it, not as an `Error`.
   if (!(error instanceof Error))
     return new ExecutorFault(
