@@ -64,7 +64,9 @@ export const notes: TableSchema = {
 }
 
 export class History {
-  readonly store = openStore(':memory:')
+  readonly store: Store
+  /** Id of the table. */
+  readonly id: string
   readonly entries: PlacedEntry[] = []
   readonly rows = new Map<string, StoredRow>()
   schema: TableSchema
@@ -72,10 +74,12 @@ export class History {
   #sequence = 0
   #keys = 0
 
-  constructor(schema: TableSchema) {
+  constructor(schema: TableSchema, id = TABLE, store = openStore(':memory:')) {
     this.schema = schema
+    this.id = id
+    this.store = store
     const table: Table = {
-      id: TABLE,
+      id: this.id,
       name: 'alerts',
       schema,
       created_at: timestamp(START),
@@ -83,7 +87,7 @@ export class History {
     }
     this.apply({
       type: 'table.created',
-      id: TABLE,
+      id: this.id,
       table,
       claim: { holder: 'tbn_1', claim: 1 },
     })
@@ -97,7 +101,7 @@ export class History {
       entry: {
         project: PROJECT,
         kind: 'table',
-        id: TABLE,
+        id: this.id,
         command: { id: 'c', name: 'n' },
         origin: { at: START, principal: { type: 'system', id: 'x' } },
         events,
@@ -169,7 +173,7 @@ export class History {
   }
   evolve(schema: TableSchema): void {
     this.schema = schema
-    this.apply({ type: 'table.updated', id: TABLE, table: { schema }, changes: {} })
+    this.apply({ type: 'table.updated', id: this.id, table: { schema }, changes: {} })
   }
 
   rebuilt(): Store {
@@ -180,7 +184,7 @@ export class History {
   record({ id, data, version, created_at, updated_at }: StoredRow): TableRow {
     return {
       id,
-      table_id: TABLE,
+      table_id: this.id,
       data: visibleData(this.schema, data),
       version,
       created_at,
@@ -232,7 +236,7 @@ export class History {
     return whole(searchRows(store, this.project, { ...input, id: TABLE }))
   }
   facts(identities: readonly string[], row_ids: readonly string[]) {
-    return tableFacts(this.store, this.project, { id: TABLE, identities, row_ids, content: true })
+    return tableFacts(this.store, this.project, { id: this.id, identities, row_ids, content: true })
   }
 }
 interface After {

@@ -23,7 +23,10 @@ export class VectorCache {
     this.#db = db
     this.#max = max
     this.#find = db.prepare('SELECT vector FROM vectors WHERE hash = ?')
-    this.#insert = db.prepare('INSERT OR IGNORE INTO vectors (hash, vector) VALUES (?, ?)')
+    this.#insert = db.prepare(
+      `INSERT INTO vectors (hash, vector) VALUES (?, ?)
+       ON CONFLICT (hash) DO UPDATE SET vector = excluded.vector`,
+    )
   }
   /**
    * Opens or creates the file, and replaces a damaged file. With `:memory:`, the cache is kept in
@@ -52,7 +55,7 @@ export class VectorCache {
     return this.#find.get(hash)?.vector
   }
   /**
-   * Adds vectors in one transaction, and deletes the oldest vectors if the file has become too
+   * Adds or replaces vectors in one transaction, and deletes the oldest vectors if the file has become too
    * large.
    */
   put(entries: readonly { readonly hash: Uint8Array; readonly vector: Uint8Array }[]): void {

@@ -8,7 +8,8 @@
  *     before and after a request. A row that was deleted in the meantime gets no vector.
  * I3. Texts, batches and concurrent requests are bounded. A vector in the cache is not requested.
  * I4. While a provider fails, there is one attempt after each pause. A row that the provider
- *     refuses does not delay other rows.
+ *     refuses does not delay other rows. A table for which the provider returned vectors of
+ *     another size does not delay other tables.
  */
 import { createHash } from 'node:crypto'
 import { visibleData } from '../../../../protocol/tables/row-data.ts'
@@ -32,6 +33,7 @@ import {
   nextQueued,
   queueSomeRows,
   setFault,
+  setTableFault,
   settleRow,
   storeVector,
 } from './indexes.ts'
@@ -81,6 +83,14 @@ interface Item {
   readonly text: string
 }
 
+/** A table for which the provider returned vectors with another number of dimensions. */
+interface PausedTable {
+  readonly failures: number
+  /** Time of the next attempt. */
+  readonly until: number
+  readonly cancel: () => void
+}
+
 interface QueuedRows {
   readonly changed: readonly Item[]
   readonly local: number
@@ -93,6 +103,7 @@ export class VectorIndexer {
   readonly #taken = new Set<string>()
   /** Keys of the rows that the provider has refused, with the time of their next attempt. */
   readonly #resting = new Map<string, number>()
+  readonly #paused = new Map<number, PausedTable>()
   #requests = 0
   #failures = 0
   #faulty = true
@@ -123,6 +134,7 @@ export class VectorIndexer {
     this.#stopped = true
     this.#cancel?.()
     this.#cancelRest?.()
+    for (const { cancel } of this.#paused.values()) cancel()
     this.#ports.cache.close()
   }
 
@@ -137,7 +149,7 @@ export class VectorIndexer {
     if (this.#stopped) return
     this.#ports.alarm(error as Error)
     this.#failures++
-    this.#after(this.#pause())
+    this.#after(pauseAfter(this.#failures))
   }
   /** Starts requests until the maximum number is in progress, or no rows wait. */
   async #work(): Promise<void> {
@@ -169,8 +181,8 @@ export class VectorIndexer {
       const missing: Item[] = []
       for (const item of changed) {
         const vector = cache.get(item.hash)
-        if (vector) this.#store(store, item, vector)
-        else missing.push(item)
+        // A cached vector with another number of dimensions is requested again.
+        if (!vector || !storeVector(store, model, { ...item, vector })) missing.push(item)
       }
       const items = this.#batch(missing)
       for (const { key } of items) this.#taken.add(key)
@@ -179,14 +191,15 @@ export class VectorIndexer {
   }
   /**
    * Reads queued rows of the next table that has rows to process: rows that are not in a current
-   * request, and that the provider has not refused recently. Returns undefined if there is no such
-   * table. `local`: number of rows that needed no vector.
+   * request, and that the provider has not refused recently. Paused tables are skipped. Returns
+   * undefined if there is no such table. `local`: number of rows that needed no vector.
    */
   #read(store: Store): QueuedRows | undefined {
     const first = nextQueued(store, this.#terms.model, this.#table)
     for (let table = first; table !== undefined; ) {
       this.#table = table
-      const read = this.#readTable(store, table)
+      const paused = (this.#paused.get(table)?.until ?? 0) > this.#ports.now()
+      const read = paused ? { changed: [], local: 0 } : this.#readTable(store, table)
       if (read.changed.length + read.local > 0) return read
       table = nextQueued(store, this.#terms.model, table)
       if (table === first) return undefined
@@ -236,14 +249,22 @@ export class VectorIndexer {
     if (batch.length > 0 && this.#single > 0) this.#single--
     return batch
   }
-  #store(store: Store, { tbl, id, change, hash }: Item, vector: Uint8Array): void {
-    const { model } = this.#terms
-    if (storeVector(store, model, { tbl, id, change, hash, vector })) return
-    // Under the same id, the model now returns vectors with a different number of dimensions.
-    setFault(store, model, 'invalid_response')
-    this.#faulty = true
-    this.#failures++
-    this.#after(this.#pause())
+  /** Pauses a table whose index rejected a vector. */
+  #pauseTable(store: Store, table: number): void {
+    const { now, later } = this.#ports
+    const before = this.#paused.get(table)
+    before?.cancel()
+    const failures = (before?.failures ?? 0) + 1
+    const ms = pauseAfter(failures)
+    this.#paused.set(table, { failures, until: now() + ms, cancel: later(ms, () => this.wake()) })
+    setTableFault(store, table, 'invalid_response')
+  }
+  /** Ends the pause of a table if its time has passed. */
+  #resumeTable(store: Store, table: number): void {
+    const paused = this.#paused.get(table)
+    if (!paused || paused.until > this.#ports.now()) return
+    this.#paused.delete(table)
+    setTableFault(store, table, null)
   }
 
   async #embed(items: readonly Item[]): Promise<void> {
@@ -283,14 +304,22 @@ export class VectorIndexer {
       item,
       vector: Buffer.from(vectors[i] ?? '', 'base64'),
     }))
-    cache.put(found.map(({ item, vector }) => ({ hash: item.hash, vector })))
-    view.change((store) => {
+    const { model } = this.#terms
+    const accepted = view.change((store) => {
       if (this.#faulty && this.#resting.size === 0) {
-        setFault(store, this.#terms.model, null)
+        setFault(store, model, null)
+        for (const table of this.#paused.keys()) setTableFault(store, table, 'invalid_response')
         this.#faulty = false
       }
-      for (const { item, vector } of found) this.#store(store, item, vector)
+      const stored = found.filter(({ item, vector }) =>
+        storeVector(store, model, { ...item, vector }),
+      )
+      const [first] = items
+      if (first && stored.length < found.length) this.#pauseTable(store, first.tbl)
+      else if (first) this.#resumeTable(store, first.tbl)
+      return stored
     })
+    cache.put(accepted.map(({ item, vector }) => ({ hash: item.hash, vector })))
     if (!this.#faulty) this.#failures = 0
   }
   #failed(items: readonly Item[], { failed, refused, retry_after = 0 }: EmbeddingFailure): void {
@@ -310,9 +339,9 @@ export class VectorIndexer {
       return
     }
     this.#failures++
-    this.#after(Math.max(retry_after, this.#pause()))
-  }
-  #pause(): number {
-    return Math.min(PAUSE.last, PAUSE.first * 2 ** Math.min(this.#failures - 1, 16))
+    this.#after(Math.max(retry_after, pauseAfter(this.#failures)))
   }
 }
+/** Returns the pause after a number of consecutive failures, in milliseconds. */
+const pauseAfter = (failures: number): number =>
+  Math.min(PAUSE.last, PAUSE.first * 2 ** Math.min(failures - 1, 16))

@@ -246,6 +246,9 @@ export const setFault = (store: Store, model: string, fault: string | null): voi
     model,
     fault,
   )
+/** Stores the reason why rows of one table cannot be embedded; null if they can. */
+export const setTableFault = (store: Store, table: number, fault: string | null): void =>
+  store.run('UPDATE vector_indexes SET fault = ? WHERE tbl = ?', fault, table)
 
 /** Marks the index of a table as dropped. `deleteSomeVectors` later deletes its vectors. */
 export const dropIndex = (store: Store, table: number): void =>

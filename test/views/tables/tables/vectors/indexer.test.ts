@@ -2,6 +2,7 @@
  * Background embedding of rows by the indexer: restarts, changes to rows, a change of model, and
  * failures of the provider.
  */
+import { createHash } from 'node:crypto'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -265,6 +266,52 @@ t.test('a model that changes its dimensions', async (t) => {
   t.match(found(history, { through: 1, vector: encode([1, 0]) }), {
     refused: { reason: 'invalid_response' },
   })
+})
+t.test('one answer with another number of dimensions', async (t) => {
+  const history = withRows(1)
+  const other = new History(schema, 'tbl_2', history.store)
+  other.insert(0, row(0, 'healthy'))
+  const indexing = new Indexing(history.store)
+  search(history)
+  search(other, { id: 'tbl_2' })
+  await indexing.pass(1000)
+  history.insert(1, row(1), row(2))
+  const wrong: (texts: readonly string[]) => EmbeddingAnswer = (texts) => ({
+    vectors: texts.map((text) => (text.includes('k1') ? encode([1, 0]) : vectorOf(text))),
+  })
+  indexing.answer = wrong
+  await indexing.pass(500)
+  t.match(search(history), { ready: false, fault: 'invalid_response' })
+  t.equal(vectors(history.store), 3, 'the other vectors of the answer are stored')
+  other.insert(1, row(1, 'healthier'))
+  const { through } = search(other, { id: 'tbl_2' })
+  indexing.answer = answering
+  await indexing.pass(100)
+  t.strictSame(
+    search(other, { id: 'tbl_2', through }),
+    { ready: true, through },
+    'another table neither waits nor has the fault',
+  )
+  t.match(search(history), { ready: false, fault: 'invalid_response' }, 'the table rests')
+  await indexing.pass(1000)
+  t.strictSame(search(history), { ready: true, through: 2 }, 'the row is requested again')
+  t.equal(found(history).keys?.length, 3)
+  t.equal(indexing.texts().filter((text) => text.includes('k2')).length, 1)
+})
+t.test('a cached vector with another number of dimensions is requested again', async (t) => {
+  const history = withRows(2)
+  const indexing = new Indexing(history.store)
+  search(history)
+  await indexing.pass(1000)
+  const text = 'key: k2\nnote: note 2'
+  const hash = createHash('sha256').update(`${MODEL}\0${text}`).digest()
+  const wrong = Buffer.from(encode([1, 0]), 'base64')
+  indexing.cache.put([{ hash, vector: wrong }])
+  history.insert(1, row(2))
+  await indexing.pass(1000)
+  t.strictSame(search(history), { ready: true, through: 2 })
+  t.equal(indexing.texts().length, 3)
+  t.equal(indexing.cache.get(hash)?.length, 12, 'and replaced')
 })
 t.test('another model embeds all rows again', async (t) => {
   const history = withRows(2)
