@@ -284,6 +284,24 @@ function answerOf(
   }
 }
 
+/** Maximum number of exchanges that end in one commit when their agent leaves. */
+const MAX_ENDED = 1000
+/**
+ * Returns the events that end the exchanges of a member that leaves. The outcomes of their turns
+ * then change nothing.
+ */
+export const abandoned = ({ talks }: ChannelState, member_id: string): ChannelEvent[] =>
+  Object.values(talks)
+    .filter(({ exchange }) => exchange.agent_id === member_id)
+    .slice(0, MAX_ENDED)
+    .map(({ exchange: { id } }) => ({
+      type: 'exchange.ended',
+      id,
+      status: 'cancelled',
+      error_type: 'member_removed',
+      error_message: 'The agent is no longer a member of the channel.',
+    }))
+
 /** Returns the input of a background job of the channel, for its executor. */
 export function errandOf(state: ChannelState, { job_id }: { readonly job_id: string }): Errand {
   const member_ids = getOwn(state.confirmations, job_id)

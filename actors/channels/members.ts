@@ -15,6 +15,7 @@ import type { Input } from '../../protocol/contract.ts'
 import { type Refusal, refuse, refuseFields } from '../../protocol/errors.ts'
 import type { Cause, Decision } from '../actor.ts'
 import { confirm } from './confirmations.ts'
+import { abandoned } from './exchanges.ts'
 import {
   type ChannelState,
   hasRoom,
@@ -42,11 +43,11 @@ const fixed = refuseFields({
   field: 'kind',
   message: 'the members of a direct message cannot be changed; open another direct message',
 })
-const removed = (member: ChannelMember): ChannelEvent => ({
-  type: 'member.removed',
-  id: `${member.channel_id}:${member.member_id}`,
-  member,
-})
+/** Returns the events that remove a member. The exchanges of an agent end before it leaves. */
+const removed = (state: ChannelState, member: ChannelMember): ChannelEvent[] => [
+  ...abandoned(state, member.member_id),
+  { type: 'member.removed', id: `${member.channel_id}:${member.member_id}`, member },
+]
 
 /**
  * Adds a member. A caller that is not an administrator can only add itself to a public channel, as
@@ -128,7 +129,7 @@ export function leave(
     all.filter(({ role }) => role === 'admin').length === 1
   )
     return refuse('last_admin')
-  return { events: [removed(member)], reply: undefined }
+  return { events: removed(found, member), reply: undefined }
 }
 
 /**
@@ -141,7 +142,7 @@ export function expel(
 ): Decision<ChannelEvent, undefined> {
   const member = memberOf(state, member_id)
   const goes = member && isOpen(state) && !(disabled && state.settings.kind === 'dm')
-  return { events: goes ? [removed(member)] : [], reply: undefined }
+  return { events: goes ? removed(state, member) : [], reply: undefined }
 }
 
 /** Moves the caller's read marker forward. An older position changes nothing. */

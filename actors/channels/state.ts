@@ -131,7 +131,10 @@ export const countStreak = (
     reply_to,
     sender_type === 'agent' ? (getOwn(streaks, reply_to) ?? 0) + 1 : undefined,
   )
-/** Removes the exchanges of an agent that has left, and its positions in `heard`. */
+/**
+ * Removes the exchanges of an agent that has left, and its positions in `heard`. Earlier releases
+ * did not end these exchanges.
+ */
 export function endTalks({ talks, heard }: ChannelState, id: string): void {
   for (const key in talks) if (talks[key]?.exchange.agent_id === id) delete talks[key]
   for (const key in heard) if (key.startsWith(`${id} `)) delete heard[key]

@@ -118,6 +118,29 @@ t.test('the last administrator cannot leave while other members remain', async (
   )
   t.same(Object.keys(two.state.members), ['bob'])
 })
+t.test('the exchanges of an agent end when it leaves', async (t) => {
+  const agent = (id: string) => ({ ...member(id), kind: 'agent' as const })
+  const asked = opened({}, [member('ann', 'admin'), agent('agt_1'), agent('agt_2')]).when(
+    'channel.send',
+    { content: '@one @two', mentioned: ['agt_1', 'agt_2'] },
+    by('ann'),
+  )
+  for (const left of [
+    asked.when('channel.remove_member', { user_id: 'agt_1' }, by('ann')),
+    asked.when('channel.expel', { member_id: 'agt_1' }),
+  ]) {
+    t.match(left.events, [
+      { type: 'exchange.ended', id: 'cex_1', status: 'cancelled', error_type: 'member_removed' },
+      { type: 'member.removed' },
+    ])
+    t.equal(left.events.length, 2)
+    t.strictSame(
+      Object.values(left.state.talks).map(({ exchange: { agent_id } }) => agent_id),
+      ['agt_2'],
+      'the exchanges of other agents continue',
+    )
+  }
+})
 t.test('memberships of archived channels and of direct messages are fixed', async (t) => {
   const archived = opened({ archived_at: '2026-01-01T00:00:00.000Z' })
   t.equal(
