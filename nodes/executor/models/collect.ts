@@ -64,6 +64,8 @@ export async function collect(
     blocks.push({ key, block: begin })
     return begin
   }
+  /** Ignored if the answer reached its maximum length, because its last call is then cut off. */
+  let fault: ExecutorFault | undefined
   let end:
     | {
         readonly reason: FinishReason
@@ -99,9 +101,10 @@ export async function collect(
         }
         break
       }
-      case 'tool-call':
-        if (!isObject(part.input))
-          throw new ExecutorFault(
+      case 'tool-call': {
+        const input = isObject(part.input) ? part.input : undefined
+        if (!input)
+          fault ??= new ExecutorFault(
             'invalid_response',
             `The arguments of a call to ${part.toolName} are not a JSON object.`,
           )
@@ -109,9 +112,10 @@ export async function collect(
           type: 'tool_use',
           id: part.toolCallId,
           name: part.toolName,
-          input: part.input,
+          input: input ?? {},
         })
         break
+      }
       case 'finish-step':
         end = {
           reason: part.finishReason,
@@ -129,6 +133,7 @@ export async function collect(
   }
   if (!end || end.reason === 'error' || (end.reason === 'other' && end.raw === undefined))
     throw new ExecutorFault('invalid_response', 'The response of the provider was truncated.')
+  if (fault && end.reason !== 'length') throw fault
   const content = blocks
     .map(({ block }) => clean(block))
     .filter((block) => block['type'] !== 'text' || block['text'] !== '')

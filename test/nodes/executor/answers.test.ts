@@ -1,0 +1,57 @@
+/** Tool calls in the answers of providers. */
+import t from 'tap'
+import type { Outcome } from '../../../nodes/executor/handler.ts'
+import { called, chunk, stubProvider } from './stub-provider.ts'
+
+const question = [{ type: 'text', text: 'go' }]
+const answerOf = ({ result }: Outcome) =>
+  (result as { llm_response: { content: object[]; stop_reason: string } }).llm_response
+
+/** Returns the events of an Anthropic answer with calls of the tool `pay`. */
+const messages = (stop_reason: string, ...calls: (readonly [id: string, args: string])[]) => [
+  {
+    type: 'message_start',
+    message: {
+      id: 'msg_1',
+      type: 'message',
+      role: 'assistant',
+      model: 'm',
+      content: [],
+      stop_reason: null,
+      stop_sequence: null,
+      usage: { input_tokens: 1, output_tokens: 1 },
+    },
+  },
+  ...calls.flatMap(([id, partial_json], index) => [
+    {
+      type: 'content_block_start',
+      index,
+      content_block: { type: 'tool_use', id, name: 'pay', input: {} },
+    },
+    { type: 'content_block_delta', index, delta: { type: 'input_json_delta', partial_json } },
+    { type: 'content_block_stop', index },
+  ]),
+  {
+    type: 'message_delta',
+    delta: { stop_reason, stop_sequence: null },
+    usage: { output_tokens: 5 },
+  },
+  { type: 'message_stop' },
+]
+
+t.test('an answer that is cut off within a tool call has reached its maximum length', async (t) => {
+  const cut = '{"title": "a long'
+  const open = await stubProvider(t, () => [called('a', 'pay', cut), chunk({}, 'length')])
+  const claude = await stubProvider(t, () => messages('max_tokens', ['a', cut]), 'anthropic')
+  for (const stub of [open, claude])
+    t.match(answerOf(await stub.generate(question, ['pay'])), {
+      stop_reason: 'max_tokens',
+      content: [{ type: 'tool_use', name: 'pay', input: {} }],
+    })
+})
+t.test('arguments that are not an object make any other answer invalid', async (t) => {
+  for (const args of ['{"title": "a long', '[1]', '"text"']) {
+    const stub = await stubProvider(t, () => [called('a', 'pay', args), chunk({}, 'tool_calls')])
+    t.match(await stub.generate(question, ['pay']), { error_type: 'invalid_response' }, args)
+  }
+})
