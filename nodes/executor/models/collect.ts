@@ -108,11 +108,14 @@ export async function collect(
             'invalid_response',
             `The arguments of a call to ${part.toolName} are not a JSON object.`,
           )
-        open('tool', part.toolCallId, {
-          type: 'tool_use',
-          id: part.toolCallId,
-          name: part.toolName,
-          input: input ?? {},
+        blocks.push({
+          key: 'tool',
+          block: {
+            type: 'tool_use',
+            id: part.toolCallId,
+            name: part.toolName,
+            input: input ?? {},
+          },
         })
         break
       }

@@ -55,3 +55,14 @@ t.test('arguments that are not an object make any other answer invalid', async (
     t.match(await stub.generate(question, ['pay']), { error_type: 'invalid_response' }, args)
   }
 })
+t.test('two calls with the same id are two calls', async (t) => {
+  const stub = await stubProvider(
+    t,
+    () => messages('tool_use', ['a', '{"n": 1}'], ['a', '{"n": 2}']),
+    'anthropic',
+  )
+  t.match(answerOf(await stub.generate(question, ['pay'])).content, [
+    { id: 'a', input: { n: 1 } },
+    { id: 'a', input: { n: 2 } },
+  ])
+})
