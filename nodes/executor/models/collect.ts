@@ -15,6 +15,12 @@ interface Block {
 
 const isObject = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
+/**
+ * Returns the arguments of a call; undefined if they are not a JSON object. The library does not
+ * parse the arguments of a call of an unknown tool if they are blank.
+ */
+const inputOf = (input: unknown): JsonObject | undefined =>
+  isObject(input) ? input : typeof input === 'string' && input.trim() === '' ? {} : undefined
 const stops: Readonly<Partial<Record<FinishReason, StopReason>>> = {
   stop: 'end_turn',
   length: 'max_tokens',
@@ -102,7 +108,7 @@ export async function collect(
         break
       }
       case 'tool-call': {
-        const input = isObject(part.input) ? part.input : undefined
+        const input = inputOf(part.input)
         if (!input)
           fault ??= new ExecutorFault(
             'invalid_response',

@@ -66,3 +66,16 @@ t.test('two calls with the same id are two calls', async (t) => {
     { id: 'a', input: { n: 2 } },
   ])
 })
+t.test('blank arguments are an empty object, also for an unknown tool', async (t) => {
+  for (const tools of [[], ['pay']])
+    for (const args of ['', ' ']) {
+      const stub = await stubProvider(t, () => [
+        called('a', 'other', args),
+        chunk({}, 'tool_calls'),
+      ])
+      t.match(answerOf(await stub.generate(question, tools)), {
+        stop_reason: 'tool_use',
+        content: [{ type: 'tool_use', name: 'other', input: {} }],
+      })
+    }
+})
