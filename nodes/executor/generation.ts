@@ -140,6 +140,7 @@ export function generations({
         id: job.id,
         provider: model.provider,
         model: model.id,
+        context_window_tokens: model.context_window_tokens,
         attempt: job.claim_attempt,
         signal,
         show: shown.show,

@@ -29,6 +29,8 @@ export interface GenerationAttempt {
   readonly request: ModelRequest
   readonly provider: string
   readonly model: string
+  /** Size of the model's context; absent if the size is unknown. */
+  readonly context_window_tokens?: number
   /** Number of the attempt, from 1. */
   readonly attempt: number
   /** Aborted when the answer is no longer wanted. */

@@ -7,6 +7,7 @@ import type { ToolSet } from 'ai'
 import { watchdog } from '../../../client/watchdog.ts'
 import type { ProviderAccess } from '../../models.ts'
 import { ExecutorFault, failedWith } from '../faults.ts'
+import type { Outcome } from '../handler.ts'
 import {
   answered,
   type GenerateAnswer,
@@ -15,6 +16,7 @@ import {
 } from '../speech.ts'
 import { collect } from './collect.ts'
 import { faultOf } from './failures.ts'
+import { fitted } from './fit.ts'
 import { toMessages } from './messages.ts'
 import { modelOf, optionsOf, readKey } from './provider.ts'
 
@@ -29,16 +31,29 @@ interface Remote {
   readonly spread: () => number
 }
 
+/** HTTP statuses with which providers refuse a request that exceeds the context of the model. */
+const TOO_LONG: readonly number[] = [400, 413, 422]
+
 /** Returns the function that generates answers at a provider. */
 export function remoteModel({ access, env, silence, now, spread }: Remote): GenerateAnswer {
   return async (asked) => {
-    let key: string | undefined
-    try {
-      key = await readKey(access, env)
-      return answered(await speak(asked, access, key, silence))
-    } catch (error) {
-      return failedWith(faultOf(error, asked, now()), asked.attempt, spread(), key)
+    const { request, context_window_tokens: tokens = Number.POSITIVE_INFINITY } = asked
+    let status: number | undefined
+    const attempt = async (fitting: ModelRequest): Promise<Outcome> => {
+      let key: string | undefined
+      try {
+        key = await readKey(access, env)
+        return answered(await speak({ ...asked, request: fitting }, access, key, silence))
+      } catch (error) {
+        status = (error as { statusCode?: number }).statusCode
+        return failedWith(faultOf(error, asked, now()), asked.attempt, spread(), key)
+      }
     }
+    const outcome = await attempt(fitted(request, tokens, false))
+    // The request may be too long, because its texts have more tokens than expected.
+    const long = outcome.status === 'failed' && status !== undefined && TOO_LONG.includes(status)
+    const dense = long ? fitted(request, tokens, true) : request
+    return dense === request ? outcome : attempt(dense)
   }
 }
 

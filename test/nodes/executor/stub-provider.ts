@@ -26,7 +26,12 @@ export const called = (id: string, name: string, args: string, index = 0): objec
 interface Stub {
   /** The bodies of the received requests. */
   readonly seen: string[]
-  generate(content: ModelMessage['content'], tools?: readonly string[]): Promise<Outcome>
+  /** Requests the answer to a message. `before`: the messages before it. */
+  generate(
+    content: ModelMessage['content'],
+    tools?: readonly string[],
+    before?: readonly ModelMessage[],
+  ): Promise<Outcome>
 }
 /** Starts a provider. It ends with the test. */
 export async function stubProvider(
@@ -66,7 +71,7 @@ export async function stubProvider(
   const handler = handlerOf(access)
   return {
     seen,
-    generate: async (content, tools = []) =>
+    generate: async (content, tools = [], before = []) =>
       (await handler.perform({
         project: 'prj_1',
         signal: new AbortController().signal,
@@ -78,7 +83,7 @@ export async function stubProvider(
           spec: {
             request: {
               model: 'm',
-              messages: [{ role: 'user', content }],
+              messages: [...before, { role: 'user', content }],
               tools: tools.map((name) => ({ name, input_schema: { type: 'object' } })),
             },
           },
