@@ -84,7 +84,7 @@ function lastWords({ state }: Draft, turn_id: string): string | undefined {
     ? undefined
     : text.length <= channels.content
       ? text
-      : `${text.slice(0, channels.content - 1)}…`
+      : `${text.slice(0, channels.content - 1).toWellFormed()}…`
 }
 /** Emits the outcome of an ending turn, if a channel owns the turn. */
 export function reportExchange(on: Draft, { record, work: { exchange, ending } }: Turn): void {

@@ -32,7 +32,7 @@ export function remoteEmbedding({ settings, env, timeout, now }: Remote): EmbedT
       const { embedMany } = await import('ai')
       const { embeddings } = await embedMany({
         model: await embeddingModelOf(access, model, key),
-        values: [...texts],
+        values: texts.map((text) => text.toWellFormed()),
         maxRetries: 0,
         abortSignal: watch.signal,
         ...(dimensions !== undefined && {

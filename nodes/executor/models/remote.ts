@@ -19,6 +19,7 @@ import { faultOf } from './failures.ts'
 import { fitted } from './fit.ts'
 import { toMessages } from './messages.ts'
 import { modelOf, optionsOf, readKey } from './provider.ts'
+import { wellFormed } from './well-formed.ts'
 
 interface Remote {
   readonly access: ProviderAccess
@@ -43,7 +44,9 @@ export function remoteModel({ access, env, silence, now, spread }: Remote): Gene
       let key: string | undefined
       try {
         key = await readKey(access, env)
-        return answered(await speak({ ...asked, request: fitting }, access, key, silence))
+        return answered(
+          await speak({ ...asked, request: wellFormed(fitting) }, access, key, silence),
+        )
       } catch (error) {
         status = (error as { statusCode?: number }).statusCode
         return failedWith(faultOf(error, asked, now()), asked.attempt, spread(), key)

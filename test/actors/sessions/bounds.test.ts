@@ -3,6 +3,7 @@
  * line of a stream. Invariant: no line reaches 8 MiB, in either version of the stream.
  */
 import t from 'tap'
+import { beginningOf, endOf } from '../../../actors/sessions/history/shorten.ts'
 import { type Change, spell } from '../../../gateway/sessions/transcript/change.ts'
 import { toOlderEvent } from '../../../gateway/sessions/transcript/notes.ts'
 import { numberedDialect } from '../../../gateway/sessions/transcript/v1.ts'
@@ -74,6 +75,14 @@ t.test(
     t.match(second?.content, /\n\[\d+ characters more were left out\]$/)
   },
 )
+t.test('a truncated text does not end or begin with half of a character', (t) => {
+  for (const most of [100, 101]) {
+    const text = '😀'.repeat(100)
+    t.ok(beginningOf(text, most).isWellFormed())
+    t.ok(endOf(text, most).isWellFormed())
+  }
+  t.end()
+})
 t.test('a single result of any valid length is not truncated', async (t) => {
   const s = begun('go', {}, definition([tool('act')]))
   s.answers(use('c', 'act'))

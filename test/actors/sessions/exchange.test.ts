@@ -104,6 +104,10 @@ t.test('the last text is the answer; a failure is reported with its error type',
   s.do('exchange.open', opening(4))
   s.answers(say('x'.repeat(50_000)))
   t.match(told(s), [{ input: { text: `${'x'.repeat(39_999)}…` } }])
+  s.do('exchange.open', opening(5))
+  s.answers(say('😀'.repeat(25_000)))
+  const [{ input: { text = '' } = {} } = {}] = told(s) as { input?: { text?: string } }[]
+  t.ok(text.isWellFormed(), 'a character of two units is not cut in half')
 })
 
 t.test(

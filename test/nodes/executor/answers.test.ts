@@ -1,4 +1,4 @@
-/** Tool calls in the answers of providers. */
+/** Tool calls in the answers of providers, and texts in requests to them. */
 import t from 'tap'
 import type { Outcome } from '../../../nodes/executor/handler.ts'
 import { called, chunk, stubProvider } from './stub-provider.ts'
@@ -78,4 +78,20 @@ t.test('blank arguments are an empty object, also for an unknown tool', async (t
         content: [{ type: 'tool_use', name: 'other', input: {} }],
       })
     }
+})
+t.test('lone surrogates are replaced in requests', async (t) => {
+  const stub = await stubProvider(t, () => [chunk({ content: 'hello' }), chunk({}, 'stop')])
+  const input = { 'k\udc00': ['a\ud800b'] }
+  await stub.generate(
+    [{ type: 'text', text: 'x\ud800y 😀' }],
+    ['pay'],
+    [
+      { role: 'user', content: question },
+      { role: 'assistant', content: [{ type: 'tool_use', id: 'a', name: 'pay', input }] },
+      { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'a', content: 'r\udfff' }] },
+    ],
+  )
+  const [body = ''] = stub.seen
+  t.notMatch(body, /\\u[dD][89a-fA-F]/)
+  for (const text of ['x\ufffdy 😀', 'a\ufffdb', 'r\ufffd']) t.match(body, text)
 })
