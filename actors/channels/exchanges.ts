@@ -284,8 +284,11 @@ function answerOf(
   }
 }
 
-/** Maximum number of exchanges that end in one commit when their agent leaves. */
-const MAX_ENDED = 1000
+/**
+ * Maximum number of exchanges that end in one commit when their agent leaves. It is below the number
+ * of events that one command may cause.
+ */
+const MAX_ENDED = 400
 /**
  * Returns the events that end the exchanges of a member that leaves. The outcomes of their turns
  * then change nothing.

@@ -55,8 +55,8 @@ export class VectorCache {
     return this.#find.get(hash)?.vector
   }
   /**
-   * Adds or replaces vectors in one transaction, and deletes the oldest vectors if the file has become too
-   * large.
+   * Adds or replaces vectors in one transaction, and deletes the oldest vectors if the file has
+   * become too large.
    */
   put(entries: readonly { readonly hash: Uint8Array; readonly vector: Uint8Array }[]): void {
     this.#db.transaction(() => {
