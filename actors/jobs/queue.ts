@@ -225,20 +225,18 @@ export function queueActor(
         const gone = heldOf(state, job_ids).filter((held) => held.lease?.session === session)
         const ended = endFirst(gone, cause.at)
         // Each ended lease is one event. The others expire now, so the next wakes end them.
-        const soft = gone
-          .slice(ended.events.length)
-          .flatMap(({ header: { id }, lease }) =>
-            lease
-              ? [
-                  {
-                    type: 'lease.renewed' as const,
-                    id,
-                    expires_at: cause.at,
-                    gateway: lease.gateway,
-                  },
-                ]
-              : [],
-          )
+        const soft = gone.slice(ended.events.length).flatMap(({ header: { id }, lease }) =>
+          lease
+            ? [
+                {
+                  type: 'lease.renewed' as const,
+                  id,
+                  expires_at: cause.at,
+                  gateway: lease.gateway,
+                },
+              ]
+            : [],
+        )
         return { ...ended, soft, reply: undefined }
       },
       'queue.expire': (state, { session, job_id }, cause) => {
