@@ -10,6 +10,7 @@ import {
   curlOfTrigger,
   definitionOf,
   isSigned,
+  positionOf,
   standingOf,
 } from '../../console/pages/loops/definition.ts'
 import { loopTemplates } from '../../console/pages/loops/templates.ts'
@@ -59,6 +60,17 @@ t.test('a trigger has the state of its key, or else that of its position', async
   t.notMatch(curlOfTrigger('http://x/t', false, 'Baton'), /Signature/)
   t.match(curlOfTrigger('http://x/t', true, 'Baton'), /X-Service-Signature: sha256=\$SIGNATURE/)
   t.match(curlOfTrigger('http://x/t', true, 'Acme'), /X-Acme-Signature/)
+})
+
+t.test('a trigger is found in a newer version of its loop, and never another one', async (t) => {
+  const keyed: Trigger = { kind: 'http', key: 'a' }
+  const plain: Trigger = { kind: 'schedule', config: { interval: '1h' } }
+  const added: Trigger = { kind: 'http', key: 'added' }
+  t.equal(positionOf(keyed, 0, [added, { ...keyed, name: 'changed' }]), 1)
+  t.equal(positionOf(keyed, 0, [added]), -1, 'another trigger is at its position')
+  t.equal(positionOf(plain, 1, [plain, plain]), 1, 'of equal triggers, the one at its position')
+  t.equal(positionOf(plain, 0, [added, { config: { interval: '1h' }, kind: 'schedule' }]), 1)
+  t.equal(positionOf(plain, 0, [{ kind: 'schedule', config: { interval: '2h' } }]), -1)
 })
 
 t.test('the fields of a trigger describe it', async (t) => {

@@ -1,5 +1,6 @@
 /** The definition of a loop as its editor shows it, and the changes that a save sends. */
 import type { Authored, Loop, Trigger } from '../../../protocol/loops/schema.ts'
+import { canonicalJson } from '../../../protocol/rules/canonical-json.ts'
 import { loopMembers } from '../build/checks.ts'
 
 /** Returns the members of a loop that belong to its definition. */
@@ -56,6 +57,20 @@ export const standingOf = <S extends Standing>(
       ? standings[index]
       : undefined
     : standings.find(({ key }) => key === trigger.key)
+
+/**
+ * Finds a trigger in another version of the loop by its key. A trigger without a key has no
+ * identity, so it is found only if it is unchanged. Returns -1 if the version does not contain it.
+ * @param index position of the trigger in its own version. Of equal triggers, the one at this
+ *   position is preferred.
+ */
+export function positionOf(trigger: Trigger, index: number, triggers: readonly Trigger[]): number {
+  if (trigger.key !== undefined) return triggers.findIndex(({ key }) => key === trigger.key)
+  const wanted = canonicalJson(trigger)
+  const isSame = (other: Trigger | undefined): boolean =>
+    other !== undefined && canonicalJson(other) === wanted
+  return isSame(triggers[index]) ? index : triggers.findIndex(isSame)
+}
 
 /** Returns whether requests to an HTTP trigger need a signature. */
 export function isSigned({ settings }: Loop, trigger: Trigger, index: number): boolean {

@@ -16,12 +16,15 @@ export function FireDialog({
   project,
   loop,
   trigger,
+  name,
   onClose,
 }: {
   readonly project: string
   readonly loop: Loop
   /** Id of the trigger. */
   readonly trigger: string
+  /** Name of the trigger for the user. */
+  readonly name: string
   readonly onClose: () => void
 }) {
   const [written, setWritten] = useState('')
@@ -45,7 +48,7 @@ export function FireDialog({
     }
   }
   return (
-    <Dialog title={text.fireTitle} onClose={onClose}>
+    <Dialog title={text.fireTitle(name)} onClose={onClose}>
       <p>{text.fireHint}</p>
       <div class="field">
         <div class="label">{text.fireEvent}</div>

@@ -1,19 +1,19 @@
 /** The triggers of a loop with their state, and the dialogs that edit and fire them. */
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { type Loop, type Trigger, triggerKey } from '../../../protocol/loops/schema.ts'
 import type { CallReply } from '../../api/client.ts'
 import { useQuery } from '../../api/query.ts'
-import { saverOf } from '../../api/save.ts'
+import { type Save, saverOf } from '../../api/save.ts'
 import { Button } from '../../design/button.tsx'
 import { Code, CopyButton } from '../../design/copy.tsx'
 import { Icon, type IconName } from '../../design/icons.tsx'
-import { showDone } from '../../design/notify.ts'
+import { showDone, showProblem } from '../../design/notify.ts'
 import { Confirm, Menu } from '../../design/overlay.tsx'
 import { Badge, Empty, Notice } from '../../design/states.tsx'
 import { designText } from '../../design/text.ts'
 import { now, Time } from '../../design/time.tsx'
 import { may } from '../../shell/session.ts'
-import { curlOfTrigger, isSigned, standingOf } from './definition.ts'
+import { curlOfTrigger, isSigned, positionOf, standingOf } from './definition.ts'
 import { FireDialog } from './fire.tsx'
 import { NextTimes } from './schedule.tsx'
 import { loopsText as text } from './text.ts'
@@ -27,6 +27,8 @@ const icons: Readonly<Record<Trigger['kind'], IconName>> = {
   event: 'star',
   manual: 'user',
 }
+
+const nameOf = ({ name, key, kind }: Trigger): string => name ?? key ?? kindWords[kind]
 
 function About({ trigger }: { readonly trigger: Trigger }) {
   switch (trigger.kind) {
@@ -111,7 +113,7 @@ function TriggerLine({
   readonly onFire: () => void
 }) {
   const isEnabled = trigger.enabled !== false
-  const name = trigger.name ?? trigger.key ?? kindWords[trigger.kind]
+  const name = nameOf(trigger)
   const { condition_faults, last_condition_fault, skipped_starts, last_skipped_start } =
     standing ?? {}
   return (
@@ -181,14 +183,34 @@ function TriggerLine({
  */
 const FIRED_MS = 2000
 
+/** An open dialog. Other people may change the loop while it is open. */
+interface Opened {
+  readonly dialog: 'edit' | 'fire' | 'remove'
+  /** The trigger when the dialog was opened; undefined for a new one. */
+  readonly trigger: Trigger | undefined
+  /** The position of the trigger when the dialog was opened. */
+  readonly index: number
+  /** Saves the loop, unless its triggers were changed after the dialog was opened. */
+  readonly saveLoop: Save
+}
+
+/** Closes a dialog whose trigger was removed or changed by another person, with a message. */
+function Gone({ name, onClose }: { readonly name: string; readonly onClose: () => void }) {
+  useEffect(() => {
+    showProblem(text.triggerGone(name))
+    onClose()
+  }, [])
+  return null
+}
+
 /** Shows the triggers. Each change creates a new version of the loop. */
 export function Triggers({ project, loop }: { readonly project: string; readonly loop: Loop }) {
   const { triggers = [], id } = loop
   const { state, reload } = useQuery('loop.triggers', { project, id }, { kinds: ['loop', 'event'] })
   const standings = state.value.data?.items ?? []
-  const [editing, setEditing] = useState<number>()
-  const [firing, setFiring] = useState<number>()
-  const [removing, setRemoving] = useState<number>()
+  const [opened, setOpened] = useState<Opened>()
+  // The saved loop may be shown before the response to the request arrives.
+  const isSaving = useRef(false)
   const next = Math.min(
     ...standings.map(({ next_fire_at }) => Date.parse(next_fire_at ?? '')).filter(Number.isFinite),
   )
@@ -197,14 +219,19 @@ export function Triggers({ project, loop }: { readonly project: string; readonly
   useEffect(() => {
     if (isPast) reload()
   }, [isPast])
-  const save = async (changed: readonly Trigger[]): Promise<void> => {
-    await saverOf(loop)('loop.update', { project, id, triggers: [...changed] })
+  const save = async (changed: readonly Trigger[], saveLoop = saverOf(loop)): Promise<void> => {
+    isSaving.current = true
+    try {
+      await saveLoop('loop.update', { project, id, triggers: [...changed] })
+    } finally {
+      isSaving.current = false
+    }
     showDone(text.triggerSaved)
   }
-  const fired = firing === undefined ? undefined : triggers[firing]
-  const firedId = fired && standingOf(fired, firing ?? 0, standings)?.id
+  const open = (dialog: Opened['dialog'], index: number): void =>
+    setOpened({ dialog, trigger: triggers[index], index, saveLoop: saverOf(loop) })
   const add = may('project.edit') && (
-    <Button icon="plus" onClick={() => setEditing(triggers.length)}>
+    <Button icon="plus" onClick={() => open('edit', triggers.length)}>
       {text.addTrigger}
     </Button>
   )
@@ -229,55 +256,88 @@ export function Triggers({ project, loop }: { readonly project: string; readonly
               trigger={trigger}
               index={index}
               standing={standingOf(trigger, index, standings)}
-              onEdit={() => setEditing(index)}
-              onFire={() => setFiring(index)}
+              onEdit={() => open('edit', index)}
+              onFire={() => open('fire', index)}
               onChange={(change) =>
                 change === 'remove'
-                  ? setRemoving(index)
-                  : save(
-                      triggers.map((one, at) =>
-                        at === index ? { ...one, enabled: one.enabled === false } : one,
-                      ),
-                    )
+                  ? open('remove', index)
+                  : save(triggers.with(index, { ...trigger, enabled: trigger.enabled === false }))
               }
             />
           ))}
         </ul>
       )}
-      {editing !== undefined && (
-        <TriggerDialog
-          project={project}
-          trigger={triggers[editing]}
-          index={editing}
-          onClose={() => setEditing(undefined)}
-          onSave={(made) =>
-            save(
-              editing < triggers.length
-                ? triggers.map((one, at) => (at === editing ? made : one))
-                : [...triggers, made],
-            )
-          }
-        />
-      )}
-      {fired && firedId !== undefined && (
-        <FireDialog
+      {opened && (
+        <OpenDialog
           project={project}
           loop={loop}
-          trigger={firedId}
-          onClose={() => setFiring(undefined)}
+          opened={opened}
+          standings={standings}
+          isSaving={isSaving.current}
+          onSave={save}
+          onClose={() => setOpened(undefined)}
         />
       )}
-      {removing !== undefined && (
-        <Confirm
-          title={text.removeTriggerTitle}
-          action={text.removeTrigger}
-          danger
-          onClose={() => setRemoving(undefined)}
-          onConfirm={() => save(triggers.filter((_, at) => at !== removing))}
-        >
-          <p>{text.removeTriggerHint}</p>
-        </Confirm>
-      )}
     </section>
+  )
+}
+
+function OpenDialog({
+  project,
+  loop,
+  opened: { dialog, trigger, index, saveLoop },
+  standings,
+  isSaving,
+  onSave,
+  onClose,
+}: {
+  readonly project: string
+  readonly loop: Loop
+  readonly opened: Opened
+  readonly standings: readonly Standing[]
+  readonly isSaving: boolean
+  readonly onSave: (triggers: readonly Trigger[], saveLoop?: Save) => Promise<void>
+  readonly onClose: () => void
+}) {
+  const { triggers = [] } = loop
+  const at = trigger ? positionOf(trigger, index, triggers) : -1
+  if (dialog === 'edit')
+    return (
+      <TriggerDialog
+        project={project}
+        trigger={trigger}
+        index={at === -1 ? triggers.length : at}
+        onClose={onClose}
+        onSave={(made) =>
+          onSave(at === -1 ? [...triggers, made] : triggers.with(at, made), saveLoop)
+        }
+      />
+    )
+  const current = triggers[at]
+  if (!current)
+    return trigger && !isSaving ? <Gone name={nameOf(trigger)} onClose={onClose} /> : null
+  if (dialog === 'remove')
+    return (
+      <Confirm
+        title={text.removeTriggerTitle(nameOf(current))}
+        action={text.removeTrigger}
+        danger
+        onClose={onClose}
+        onConfirm={() => onSave(triggers.toSpliced(at, 1))}
+      >
+        <About trigger={current} />
+        <p>{text.removeTriggerHint}</p>
+      </Confirm>
+    )
+  const standing = standingOf(current, at, standings)
+  if (!standing) return null
+  return (
+    <FireDialog
+      project={project}
+      loop={loop}
+      trigger={standing.id}
+      name={nameOf(current)}
+      onClose={onClose}
+    />
   )
 }

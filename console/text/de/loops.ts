@@ -60,14 +60,17 @@ export const loops: typeof loopsText = {
   addTrigger: 'Auslöser hinzufügen',
   editTrigger: 'Ändern',
   removeTrigger: 'Entfernen',
-  removeTriggerTitle: 'Den Auslöser entfernen?',
+  removeTriggerTitle: (name) => `Den Auslöser „${name}“ entfernen?`,
   removeTriggerHint: 'Er startet keine Läufe mehr. Dabei entsteht die nächste Version des Loops.',
   enable: 'Einschalten',
   disable: 'Ausschalten',
   disabled: 'ausgeschaltet',
+  triggerGone: (name) =>
+    `Jemand anderes hat den Auslöser „${name}“ geändert oder entfernt, deshalb wurde der Dialog ` +
+    'geschlossen.',
   triggerSaved: 'Die Auslöser wurden gespeichert.',
   fire: 'Testen',
-  fireTitle: 'Den Auslöser zum Test auslösen',
+  fireTitle: (name) => `Den Auslöser „${name}“ zum Test auslösen`,
   fireHint:
     'Das startet einen echten Lauf. Der Loop muss aktiv sein; der Auslöser darf ausgeschaltet ' +
     'sein.',
