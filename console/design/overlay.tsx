@@ -10,7 +10,7 @@ import { designText as text } from './text.ts'
 /**
  * A modal dialog, which is open while it is rendered. After input in its form, the user must
  * confirm before leaving the page, for example by a link, by the browser history or by closing the
- * tab.
+ * tab, and before closing the dialog with Escape.
  */
 export function Dialog({
   title,
@@ -27,9 +27,17 @@ export function Dialog({
   const id = useId()
   const isEntered = useRef(false)
   useLayoutEffect(
-    () => guardLeaving(() => (isEntered.current ? text.leave : undefined), { calls: false }),
+    () =>
+      guardLeaving(() => (isEntered.current ? text.leave : undefined), {
+        calls: false,
+        queries: true,
+      }),
     [],
   )
+  const cancel = (): void => {
+    if (!isEntered.current || confirm(text.leave)) onClose()
+    else if (element.current?.open === false) element.current.showModal()
+  }
   // Opens the dialog before the browser paints, so that the next key press reaches it.
   useLayoutEffect(() => {
     const dialog = element.current
@@ -43,16 +51,25 @@ export function Dialog({
       ref={element}
       class={wide ? 'dialog wide' : 'dialog'}
       aria-labelledby={id}
-      onInput={({ target }) => {
-        if (target instanceof Element && target.closest('form')) isEntered.current = true
+      onInput={({ target, currentTarget }) => {
+        // The form of an inner dialog belongs to that dialog.
+        const form = target instanceof Element ? target.closest('form') : null
+        if (form?.closest('dialog') === currentTarget) isEntered.current = true
       }}
       // Escape closes only the dialog, so outer elements must not receive the key.
       onKeyDown={(event) => {
         if (event.key === 'Escape') event.stopPropagation()
       }}
+      // The cancellation of a file selection bubbles from its input, but concerns no dialog.
       onCancel={(event) => {
+        if (event.target !== event.currentTarget || !event.cancelable) return
         event.preventDefault()
-        onClose()
+        cancel()
+      }}
+      // At the second Escape in a row, the browser closes the dialog, whose cancellation then
+      // cannot be prevented.
+      onClose={() => {
+        if (element.current?.open === false) cancel()
       }}
     >
       <div class="inside">

@@ -29,6 +29,11 @@ interface Ways {
    * Switching to another tab of the page. False for input that is kept while another tab is shown.
    */
   readonly tabs?: boolean
+  /**
+   * Other changes of the query parameters, false by default. True for a dialog, because a parameter
+   * can open it.
+   */
+  readonly queries?: boolean
 }
 /** The question of each active guard, with the kinds of navigation for which the guard prompts. */
 const guards = new Map<Question, Ways>()
@@ -62,8 +67,8 @@ export function guardUnload(isNeeded: () => boolean): () => void {
  * @param way how the page would be left. By default, the browser leaves the console.
  */
 const openQuestion = (way: Ways = {}): string | undefined => {
-  for (const [question, { calls = true, tabs = true }] of guards) {
-    const asks = (calls || !way.calls) && (tabs || !way.tabs)
+  for (const [question, { calls = true, tabs = true, queries = false }] of guards) {
+    const asks = (calls || !way.calls) && (tabs || !way.tabs) && (queries || !way.queries)
     const asked = asks ? question() : undefined
     if (asked !== undefined) return asked
   }
@@ -76,9 +81,10 @@ const openQuestion = (way: Ways = {}): string | undefined => {
 const questionBefore = ({ path, query }: Place, calls: boolean): string | undefined => {
   const shown = place.peek()
   if (path !== shown.path) return openQuestion({ calls })
-  return query.get('tab') === shown.query.get('tab')
+  if (query.get('tab') !== shown.query.get('tab')) return openQuestion({ calls, tabs: true })
+  return query.toString() === shown.query.toString()
     ? undefined
-    : openQuestion({ calls, tabs: true })
+    : openQuestion({ calls, queries: true })
 }
 
 /** The data that the console stores in an entry of the browser's history. */

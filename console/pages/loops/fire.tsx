@@ -50,7 +50,7 @@ export function FireDialog({
   return (
     <Dialog title={text.fireTitle(name)} onClose={onClose}>
       <p>{text.fireHint}</p>
-      <div class="field">
+      <form class="field" onSubmit={(event) => event.preventDefault()}>
         <div class="label">{text.fireEvent}</div>
         <Editor
           label={text.fireEvent}
@@ -65,7 +65,7 @@ export function FireDialog({
           }}
         />
         <div class="hint">{text.fireEventHint}</div>
-      </div>
+      </form>
       <DialogActions onClose={onClose} action={text.fireAction} icon="start" onClick={fire}>
         <CopyCall name="loop.fire" input={request} />
       </DialogActions>

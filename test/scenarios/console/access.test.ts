@@ -45,6 +45,7 @@ await inBrowser(t, async (browser) => {
     await page.getByLabel('E-mail').fill('ADA@example.org')
     await page.getByRole('button', { name: 'Add', exact: true }).click()
     await page.getByRole('alert').getByText('already exists').waitFor()
+    page.once('dialog', (question) => void question.accept())
     await page.keyboard.press('Escape')
 
     await line(page, 'ada@example.org').getByRole('button', { name: 'Actions for Ada' }).click()

@@ -119,6 +119,48 @@ async function tryOut(browser: Browser): Promise<void> {
     },
   )
 
+  t.test('Back and Escape ask before the input of a dialog in the address is lost', async (t) => {
+    const { context, open, faults } = await signedIn(browser, s)
+    const page = await open('/p/default/loops')
+    const asked: string[] = []
+    const answers = [false, false, false, true, true]
+    page.on('dialog', (dialog) => {
+      asked.push(dialog.type())
+      void (answers.shift() ? dialog.accept() : dialog.dismiss())
+    })
+    const dialog = page.getByRole('dialog')
+    const name = dialog.getByLabel('Name', { exact: true })
+    const begin = async (): Promise<void> => {
+      await page.getByRole('button', { name: 'New loop' }).first().click()
+      await page.waitForURL(/new=1/)
+      await name.click()
+      await name.pressSequentially('Half')
+    }
+    await begin()
+    const refused = page.waitForEvent('dialog')
+    await page.evaluate('history.back()')
+    await refused
+    await untilTrue(page, `location.search === '?new=1'`)
+    await page.keyboard.press('Escape')
+    await page.keyboard.press('Escape')
+    await untilTrue(page, `document.querySelector('dialog').open`)
+    t.equal(await name.inputValue(), 'Half', 'the dialog keeps its input')
+    await page.keyboard.press('Escape')
+    await dialog.waitFor({ state: 'detached' })
+    t.equal(asked.length, 4)
+    await begin()
+    await page.evaluate('history.back()')
+    await dialog.waitFor({ state: 'detached' })
+    t.equal(asked.length, 5)
+    // Without input, neither asks.
+    await page.getByRole('button', { name: 'New loop' }).first().click()
+    await page.keyboard.press('Escape')
+    await dialog.waitFor({ state: 'detached' })
+    t.equal(asked.length, 5)
+    t.strictSame(faults, [])
+    await context.close()
+  })
+
   t.test('the policy forbids HTML from texts; the language is a choice', async (t) => {
     const { context, open, faults } = await signedIn(browser, s)
     const page = await open('/p/default')
