@@ -10,6 +10,7 @@ import { ApiError, send, setForbiddenHandler, setSignedOutHandler } from '../api
 import { connection, forgetLive, live, setLiveOwner } from '../api/live.ts'
 import { forgetResponses } from '../api/query.ts'
 import { go, place } from '../router/router.ts'
+import { draftOwner, removeDrafts, removeOldDrafts } from './drafts.ts'
 import { covers } from './permissions.ts'
 import { store, stored } from './theme.ts'
 
@@ -126,6 +127,13 @@ const RETRY_MS = 2000
  * have changed. Called once.
  */
 export function followSession(): void {
+  removeOldDrafts()
+  // Drafts belong to the principal in the current project. If the session lists none, they belong
+  // to the principal in the organization, or to the session.
+  effect(() => {
+    const known = current.value ?? identity.value?.organization
+    draftOwner.value = known?.principal.id ?? identity.value?.session?.id ?? ''
+  })
   let planned: readonly ReturnType<typeof setTimeout>[] = []
   const refreshSoon = (): void => {
     if (!identity.peek()?.signed_in) return
@@ -179,9 +187,12 @@ export async function signIn(
   await send('POST', '/v1/auth/console/sessions', JSON.stringify(way), { type })
   await loadSession()
 }
-/** Ends the session of this browser. */
+/** Ends the session of this browser, and removes the drafts of the person from the browser. */
 export async function signOut(): Promise<void> {
   await send('DELETE', SESSION)
+  const { projects: entered = [], organization, session } = identity.peek() ?? {}
+  const owners = [...entered, organization].map((of) => of?.principal.id)
+  for (const owner of [...owners, session?.id]) if (owner !== undefined) removeDrafts(owner)
   forget()
 }
 

@@ -4,6 +4,7 @@ import { cliOf, curlOf, shellQuote, typescriptOf } from '../../console/api/call-
 import { call, callEarly, requestOf, setUnknownOutcomeHandler } from '../../console/api/client.ts'
 import { saverOf } from '../../console/api/save.ts'
 import { fillPath, matchPath } from '../../console/router/match.ts'
+import { draftName, removeDrafts, removeOldDrafts } from '../../console/shell/drafts.ts'
 import { covers } from '../../console/shell/permissions.ts'
 import { rankOf } from '../../console/shell/rank.ts'
 import { formatBytes, formatDuration, formatRelative } from '../../console/text/format.ts'
@@ -53,6 +54,21 @@ t.test('permissions cover others by name and by wildcard', async (t) => {
   t.ok(covers('actions.execute.*', 'actions.execute.a.b'))
   t.notOk(covers('service.project.view', 'project.edit'))
   t.notOk(covers('actions.execute.a', 'actions.execute.b'))
+})
+
+t.test('drafts belong to a person and are removed with their names', async (t) => {
+  const storage = {}
+  t.teardown(() => Reflect.deleteProperty(globalThis, 'localStorage'))
+  const removeItem = { value: (name: string) => Reflect.deleteProperty(storage, name) }
+  Object.defineProperty(storage, 'removeItem', removeItem)
+  Object.defineProperty(globalThis, 'localStorage', { value: storage, configurable: true })
+  const own = draftName('user_1', 'channel.a')
+  const foreign = draftName('user_11', 'channel.a')
+  Object.assign(storage, { [own]: 'mine', [foreign]: 'theirs', 'console.draft.channel.a': 'old' })
+  removeOldDrafts()
+  t.strictSame(storage, { [own]: 'mine', [foreign]: 'theirs' })
+  removeDrafts('user_1')
+  t.strictSame(storage, { [foreign]: 'theirs' }, 'no draft of a person with a longer id')
 })
 
 t.test('no element is cached', (t) => {
