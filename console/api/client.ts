@@ -52,6 +52,11 @@ export class ApiError extends Error {
     this.details = details
     this.requestId = requestId
   }
+  /** The permission that the caller lacks; undefined if the service names none. */
+  get permission(): string | undefined {
+    const { permission } = this.details
+    return this.code === 'forbidden' && typeof permission === 'string' ? permission : undefined
+  }
   /** The faults of individual fields; empty if the response lists none. */
   get fields(): readonly FieldFault[] {
     const { fields } = this.details

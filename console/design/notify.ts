@@ -50,7 +50,9 @@ export function showError(error: unknown): void {
       ? error.fields.map(({ field, message: what }) => text.about(field, what)).join('\n')
       : ''
   const request = error instanceof ApiError ? error.requestId : undefined
-  const detail = [faults, request && text.request(request)].filter(Boolean).join('\n')
+  const permission = error instanceof ApiError ? error.permission : undefined
+  const needs = permission && text.needs(permission)
+  const detail = [faults, needs, request && text.request(request)].filter(Boolean).join('\n')
   add({ kind: 'bad', message, ...(detail !== '' && { detail }) })
 }
 

@@ -74,6 +74,9 @@ export const Failure = ({
         {text.about(field, message)}
       </div>
     ))}
+    {error.permission !== undefined && (
+      <div class="small user-text">{text.needs(error.permission)}</div>
+    )}
     {error.requestId && <div class="small">{text.request(error.requestId)}</div>}
     {retry && <Button onClick={retry}>{text.retry}</Button>}
   </Notice>

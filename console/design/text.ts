@@ -18,6 +18,7 @@ export const designText = messages('design', {
   moreActions: 'More actions',
   about: (name: string, content: string) => `${name}: ${content}`,
   detailed: (name: string, detail: string) => `${name} (${detail})`,
+  needs: (permission: string) => `This needs the permission ${permission}.`,
   request: (id: string) => `Request ${id}`,
   failed: 'This could not be loaded.',
   pageFailed: 'This page has a fault.',

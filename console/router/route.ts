@@ -31,3 +31,6 @@ export interface Route {
     readonly keys?: string
   }
 }
+
+/** Returns whether a page with this path or pattern belongs to a project. */
+export const isOfProject = (path: string): boolean => path.startsWith('/p/')

@@ -5,13 +5,14 @@ import { Boundary, Empty, Skeleton } from '../design/states.tsx'
 import { Toasts } from '../design/toast.tsx'
 import { SignIn } from '../pages/sign-in/sign-in.tsx'
 import { fillPath } from '../router/match.ts'
+import { isOfProject } from '../router/route.ts'
 import { go, place } from '../router/router.ts'
 import { routes } from '../router/routes.ts'
 import { Frame } from './frame.tsx'
 import { Outlet } from './outlet.tsx'
 import { Page } from './page.tsx'
 import { paletteOpen } from './palette.tsx'
-import { may, project, projects, signedIn } from './session.ts'
+import { mayOpen, project, projects, signedIn } from './session.ts'
 import { type Command, listenForKeys, useCommands } from './shortcuts.ts'
 import { shellText as text } from './text.ts'
 import { store, stored } from './theme.ts'
@@ -42,9 +43,9 @@ function Start() {
 /** Registers the keyboard shortcuts of the pages. */
 function usePageKeys(): void {
   const current = project.value
-  const own = routes.flatMap(({ path, entry, permission }): Command[] => {
-    if (!entry?.keys || (path.startsWith('/p/') && current === '')) return []
-    if (permission && path.startsWith('/p/') && !may(permission)) return []
+  const own = routes.flatMap((route): Command[] => {
+    const { path, entry } = route
+    if (!entry?.keys || (isOfProject(path) && current === '') || !mayOpen(route)) return []
     const href = fillPath(path, { project: current })
     // An empty label hides the command in the palette, which already lists the page.
     return [{ id: href, label: '', keys: entry.keys, run: () => go(href) }]

@@ -7,13 +7,13 @@ import { Icon } from '../design/icons.tsx'
 import { Menu } from '../design/overlay.tsx'
 import { Toasts } from '../design/toast.tsx'
 import { fillPath } from '../router/match.ts'
-import type { Route } from '../router/route.ts'
+import { isOfProject, type Route } from '../router/route.ts'
 import { go, place } from '../router/router.ts'
 import { routes } from '../router/routes.ts'
 import { formatNumber } from '../text/format.ts'
 import { badges } from './badges.ts'
 import { Palette, paletteOpen } from './palette.tsx'
-import { current, identity, may, mayInOrganization, project, projects, signOut } from './session.ts'
+import { current, identity, mayOpen, project, projects, signOut } from './session.ts'
 import { shellText as text } from './text.ts'
 import { theme } from './theme.ts'
 import { useWaitingQuestions } from './waiting.ts'
@@ -27,10 +27,7 @@ function Navigation() {
   const { path } = place.value
   const offered = routes.filter(
     (route): route is Route & Required<Pick<Route, 'entry'>> =>
-      route.entry !== undefined &&
-      (route.path.startsWith('/p/')
-        ? handle !== '' && (!route.permission || may(route.permission))
-        : !route.permission || mayInOrganization(route.permission)),
+      route.entry !== undefined && (handle !== '' || !isOfProject(route.path)) && mayOpen(route),
   )
   const groups = Map.groupBy(offered, ({ entry }) => entry.group)
   return (

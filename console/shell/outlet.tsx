@@ -5,11 +5,11 @@ import { Button, LinkButton } from '../design/button.tsx'
 import { Boundary, Empty, Notice, Skeleton } from '../design/states.tsx'
 import { matchPath } from '../router/match.ts'
 import { loadPart, MissingPart } from '../router/part.ts'
-import type { Route } from '../router/route.ts'
+import { isOfProject, type Route } from '../router/route.ts'
 import { place } from '../router/router.ts'
 import { routes } from '../router/routes.ts'
 import { Page, type PageProps } from './page.tsx'
-import { current, isShutOut, may, wasSignedIn } from './session.ts'
+import { current, isShutOut, mayOpen, wasSignedIn } from './session.ts'
 import { shellText as text } from './text.ts'
 
 const loaded = new Map<Route, ComponentType<PageProps>>()
@@ -83,8 +83,8 @@ export function Outlet() {
       </Page>
     )
   const { permission } = route
-  const isOfProject = route.path.startsWith('/p/')
-  if (isOfProject && isShutOut.value)
+  const ofProject = isOfProject(route.path)
+  if (ofProject && isShutOut.value)
     return (
       <Page title={text.noSuchProject}>
         <Empty icon="keys" title={text.noSuchProject}>
@@ -93,11 +93,11 @@ export function Outlet() {
         </Empty>
       </Page>
     )
-  if (permission && isOfProject && current.value && !may(permission))
+  if (permission && (current.value || !ofProject) && !mayOpen(route))
     return (
       <Page title={text.notAllowed}>
         <Empty icon="keys" title={text.notAllowed}>
-          <p>{text.notAllowedHint(permission)}</p>
+          <p>{(ofProject ? text.notAllowedHint : text.notAllowedOrganization)(permission)}</p>
         </Empty>
       </Page>
     )

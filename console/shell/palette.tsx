@@ -4,10 +4,11 @@ import { useId, useMemo, useRef, useState } from 'preact/hooks'
 import { Icon, type IconName } from '../design/icons.tsx'
 import { Dialog } from '../design/overlay.tsx'
 import { fillPath } from '../router/match.ts'
+import { isOfProject } from '../router/route.ts'
 import { go } from '../router/router.ts'
 import { routes } from '../router/routes.ts'
 import { rankOf } from './rank.ts'
-import { may, project, projects } from './session.ts'
+import { mayOpen, project, projects } from './session.ts'
 import { commands } from './shortcuts.ts'
 import { shellText as text } from './text.ts'
 
@@ -28,9 +29,9 @@ const MAX_FOUND = 50
 
 function all(): readonly Found[] {
   const current = project.value
-  const pages = routes.flatMap(({ path, entry, permission }): Found[] => {
-    if (!entry || (path.startsWith('/p/') && current === '')) return []
-    if (permission && path.startsWith('/p/') && !may(permission)) return []
+  const pages = routes.flatMap((route): Found[] => {
+    const { path, entry } = route
+    if (!entry || (isOfProject(path) && current === '') || !mayOpen(route)) return []
     const href = fillPath(path, { project: current })
     const { label, group, icon, keys } = entry
     return [

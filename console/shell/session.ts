@@ -9,6 +9,7 @@ import { onChange } from '../api/changes.ts'
 import { ApiError, send, setForbiddenHandler, setSignedOutHandler } from '../api/client.ts'
 import { connection, forgetLive, live, setLiveOwner } from '../api/live.ts'
 import { forgetResponses } from '../api/query.ts'
+import { isOfProject, type Route } from '../router/route.ts'
 import { go, place } from '../router/router.ts'
 import { draftOwner, removeDrafts, removeOldDrafts } from './drafts.ts'
 import { covers } from './permissions.ts'
@@ -202,3 +203,6 @@ export const may = (permission: string): boolean =>
 /** Returns whether the person holds a permission in the organization. */
 export const mayInOrganization = (permission: string): boolean =>
   (identity.value?.organization?.permissions ?? []).some((granted) => covers(granted, permission))
+/** Returns whether the person holds the permission of a page, if it requires one. */
+export const mayOpen = ({ path, permission }: Pick<Route, 'path' | 'permission'>): boolean =>
+  permission === undefined || (isOfProject(path) ? may(permission) : mayInOrganization(permission))

@@ -28,6 +28,8 @@ export const shellText = messages('shell', {
   notAllowed: 'You may not see this page.',
   notAllowedHint: (permission: string) =>
     `It needs the permission ${permission}. An administrator of the project can grant it.`,
+  notAllowedOrganization: (permission: string) =>
+    `It needs the permission ${permission} in the organization.`,
   noSuchProject: 'There is no such project.',
   noSuchProjectHint: 'It was deleted, or you have lost access to it.',
   connecting: 'Connecting…',

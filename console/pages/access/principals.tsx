@@ -74,7 +74,8 @@ export function Principals({
   const { query } = place.value
   const typed = query.get('q') ?? ''
   const tokensOf = query.get('tokens')
-  const isNew = query.get('new') !== null
+  const mayCreate = may('project.admin')
+  const isNew = mayCreate && query.get('new') !== null
   const update = async (of: PrincipalRecord, state: 'active' | 'disabled'): Promise<void> => {
     await call(person ? 'user.update' : 'principal.update', { project, id: of.id, state })
     showDone(text.saved)
@@ -155,7 +156,7 @@ export function Principals({
       },
     },
   ]
-  const create = may('project.admin') && (
+  const create = mayCreate && (
     <Button kind="primary" icon="plus" onClick={() => setQuery({ new: '1' }, { push: true })}>
       {person ? text.addPerson : text.addService}
     </Button>

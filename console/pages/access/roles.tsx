@@ -121,14 +121,15 @@ export function Roles({ project }: { readonly project: string }) {
       .value.data?.items ?? []
   const [editing, setEditing] = useState<Role>()
   const [deleting, setDeleting] = useState<Role>()
-  const isNew = place.value.query.get('new') !== null
+  const mayCreate = may('project.admin')
+  const isNew = mayCreate && place.value.query.get('new') !== null
   return (
     <Show of={state.value} retry={reload} lines={8}>
       {({ items: catalog }) => (
         <div class="stack">
           <div class="row apart">
             <h2>{text.matrix}</h2>
-            {may('project.admin') && (
+            {mayCreate && (
               <Button
                 kind="primary"
                 icon="plus"

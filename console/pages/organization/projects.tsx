@@ -77,12 +77,13 @@ function NewProject({ onClose }: { readonly onClose: (created: boolean) => void 
 export default function ProjectsPage() {
   const { state, more, reload } = useList('project.list', { limit: 100 })
   const { items, loading, error, more: hasMore } = state.value
-  const isNew = place.value.query.get('new') !== null
+  const mayCreate = mayInOrganization('organization.admin')
+  const isNew = mayCreate && place.value.query.get('new') !== null
   return (
     <Page
       title={text.projects}
       actions={
-        mayInOrganization('organization.admin') && (
+        mayCreate && (
           <Button kind="primary" icon="plus" onClick={() => setQuery({ new: '1' }, { push: true })}>
             {text.newProject}
           </Button>

@@ -43,6 +43,7 @@ export const design: typeof designText = {
   loading: 'Wird geladen …',
   more: 'Mehr laden',
   moreActions: 'Weitere Aktionen',
+  needs: (permission) => `Dafür ist das Recht ${permission} nötig.`,
   request: (id) => `Anfrage ${id}`,
   failed: 'Das konnte nicht geladen werden.',
   pageFailed: 'Diese Seite hat einen Fehler.',
@@ -163,6 +164,8 @@ export const shell: typeof shellText = {
   notAllowed: 'Sie dürfen diese Seite nicht sehen.',
   notAllowedHint: (permission) =>
     `Dafür ist das Recht ${permission} nötig. Ein Administrator des Projekts kann es erteilen.`,
+  notAllowedOrganization: (permission) =>
+    `Dafür ist das Recht ${permission} in der Organisation nötig.`,
   connecting: 'Verbindung wird aufgebaut …',
   waiting: 'Verbindung verloren. Neuer Versuch …',
   updated:
