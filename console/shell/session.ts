@@ -49,6 +49,11 @@ export const isShutOut = computed(
     notFound.value === project.value,
 )
 
+/**
+ * Whether the person may not see the project in the URL. No live change announces that this ends.
+ */
+const isBarred = computed(() => (current.value ? !may('project.view') : isShutOut.value))
+
 const SIGNED_IN = 'console.signed-in'
 /**
  * Whether somebody was signed in when this browser last loaded the session. The flag is stored,
@@ -120,6 +125,8 @@ const OF_PERMISSIONS: ReadonlySet<string> = new Set([
  * applies the change only after this page has received it.
  */
 const RELOADS_MS = [200, 2000]
+/** Interval at which the session is reloaded while the person may not see the project. */
+const BARRED_MS = 5000
 /** Delay before the session is reloaded after a failure. */
 const RETRY_MS = 2000
 
@@ -160,6 +167,14 @@ export function followSession(): void {
     return onChange(name, false, (kind) => {
       if (OF_PERMISSIONS.has(kind)) refreshSoon()
     })
+  })
+  // Without access to the project, the page receives no changes. The session is therefore reloaded
+  // at each navigation and at intervals.
+  effect(() => {
+    if (!isBarred.value || !place.value) return undefined
+    void refresh()
+    const timer = setInterval(() => void refresh(), BARRED_MS)
+    return () => clearInterval(timer)
   })
   // An unknown project may have been created since the session was loaded, so the session is
   // reloaded.

@@ -194,6 +194,65 @@ await inBrowser(t, async (browser) => {
     await context.close()
   })
 
+  t.test('an open page notices that access was taken away and granted again', async (t) => {
+    const viewer = await person(s, 'Passer-by', 'role_viewer')
+    const { items } = await s.ok('assignment.list', { project: 'default' })
+    const assigned = (items as readonly Record<string, unknown>[]).find(
+      ({ principal_id }) => principal_id === viewer.id,
+    )
+    const { open, context } = await signedIn(browser, s, { key: viewer.key })
+    const page = await open('/p/default/people')
+    await line(page, 'ada@example.org').waitFor()
+    await s.ok('assignment.delete', { project: 'default', id: assigned?.['id'] })
+    await page
+      .getByText(/You may not see this page|There is no such project/)
+      .first()
+      .waitFor()
+    await s.ok('assignment.create', {
+      project: 'default',
+      principal_id: viewer.id,
+      role_id: 'role_viewer',
+    })
+    await line(page, 'ada@example.org').waitFor()
+    t.match(page.url(), /people$/)
+    await context.close()
+  })
+
+  t.test('drafts are kept for their author, and removed at sign-out', async (t) => {
+    const [one, other] = [await person(s, 'One'), await person(s, 'Other')]
+    const asked = await s.ok('interaction.create', {
+      project: 'default',
+      kind: 'request_approval',
+      title: 'Ship it?',
+      target_user_ids: [one.id, other.id],
+    })
+    const { open, context } = await signedIn(browser, s, { key: one.key })
+    const address = `/p/default/inbox?id=${asked['id']}`
+    const page = await open(address)
+    const drafts = `Object.keys(localStorage).filter((name) => name.startsWith('console.draft'))`
+    const comment = page.getByLabel('Comment')
+    await comment.fill('Private')
+    t.match(await page.evaluate(drafts), [`console.drafts.${one.id}.`])
+    // The session of another person replaces this one in the same browser.
+    await context.clearCookies()
+    await context.request.post(`${s.url}/v1/auth/console/sessions`, {
+      data: { credential: other.key },
+      headers: { origin: s.url },
+    })
+    await page.reload()
+    await comment.waitFor()
+    t.equal(await comment.inputValue(), '')
+    await context.close()
+    const own = await signedIn(browser, s, { key: one.key })
+    const again = await own.open(address)
+    await again.getByLabel('Comment').fill('Private')
+    await again.getByRole('button', { name: 'Account' }).click()
+    await again.getByRole('menuitem', { name: 'Sign out' }).click()
+    await again.waitForURL(/sign-in/)
+    t.strictSame(await again.evaluate(drafts), [])
+    await own.context.close()
+  })
+
   t.test('the pages have no faults', async (t) => {
     t.strictSame(unexpected(mouse.faults), [])
     await mouse.context.close()
