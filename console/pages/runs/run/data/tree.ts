@@ -156,6 +156,15 @@ export class StepTree {
   }
 }
 
+/**
+ * Returns the rows of steps without branches whose status is wanted. A step of a branch is labelled
+ * with its key, because the row of its branch is not returned.
+ */
+export const leavesOf = (rows: readonly Row[], wanted: ReadonlySet<string>): Row[] =>
+  rows
+    .filter(({ step, status, children }) => step && children === 0 && wanted.has(status))
+    .map((row) => (row.depth === 0 ? row : { ...row, depth: 0, label: row.id }))
+
 const byStart = (a: StepView, b: StepView): number =>
   (a.from ?? Number.POSITIVE_INFINITY) - (b.from ?? Number.POSITIVE_INFINITY) || a.order - b.order
 

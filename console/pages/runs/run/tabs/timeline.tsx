@@ -10,7 +10,7 @@ import { now } from '../../../../design/time.tsx'
 import { place, setQuery } from '../../../../router/router.ts'
 import { rangeOf, type TimeRange, zoom } from '../data/axis.ts'
 import type { LiveRun } from '../data/live-run.ts'
-import { StepTree } from '../data/tree.ts'
+import { leavesOf, StepTree } from '../data/tree.ts'
 import { runText as text } from '../text.ts'
 import { Waterfall } from './waterfall.tsx'
 
@@ -40,11 +40,7 @@ export function Timeline({
   const rows = useMemo(() => {
     tree.update(run.fold.steps, top)
     const all = tree.rows(opened, text.item)
-    return filtered
-      ? tree
-          .rows(openAll(tree, true), text.item)
-          .filter(({ step, status, children }) => step && children === 0 && problems.has(status))
-      : all
+    return filtered ? leavesOf(tree.rows(openAll(tree, true), text.item), problems) : all
   }, [version, opened, filtered, top])
   const end = to ?? now.value
   const whole = rangeOf(from, end)
