@@ -3,8 +3,13 @@
  * timeline.
  */
 import t from 'tap'
-import { type RunFold as Fold, RunFold } from '../../console/pages/runs/run/data/fold.ts'
-import { placeOf, StepTree, statusOf } from '../../console/pages/runs/run/data/tree.ts'
+import {
+  type RunFold as Fold,
+  pausedMs,
+  pausesOf,
+  RunFold,
+} from '../../console/pages/runs/run/data/fold.ts'
+import { leavesOf, placeOf, StepTree, statusOf } from '../../console/pages/runs/run/data/tree.ts'
 import { reasonsOf, targetsOf } from '../../console/pages/runs/run/waiting/waiting.ts'
 import type { RunEventRecord, RunStep } from '../../protocol/runs/schema.ts'
 import type { WaitingOn } from '../../protocol/runs/waiting.ts'
@@ -108,6 +113,9 @@ t.test('a retry of the run begins a step again', async (t) => {
   t.equal(step?.error, undefined)
   t.equal(step?.to, undefined)
   t.equal(fold.status, 'running')
+  t.strictSame(step && pausesOf(step), [{ from: 1_000_001, to: 1_000_009 }])
+  fold.addEvents([event(12, 'step.retried', 'a', { attempt: 3, retry_scope: 'step_policy' })])
+  t.equal(step && pausedMs(step), 8, 'the next attempt begins when the failed one ends')
 })
 
 t.test('branches and items are below their step', async (t) => {
@@ -130,6 +138,13 @@ t.test('branches and items are below their step', async (t) => {
   t.strictSame(
     rows.map(({ label, depth }) => `${depth} ${label}`),
     ['0 all', '1 item 0', '1 item 2', '2 x.y', '1 item 10', '0 all.other'],
+  )
+  t.strictSame(
+    leavesOf(rows, new Set(['completed', 'running'])).map(
+      ({ label, depth }) => `${depth} ${label}`,
+    ),
+    ['0 all.2.x.y', '0 all.other'],
+    'without the rows of items, the key names the item',
   )
   t.strictSame(steps.get('all')?.branches, { total: 11, done: 1, failed: 0 })
   t.equal(tree.rows(new Map([['all', false]]), String).length, 2)

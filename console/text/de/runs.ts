@@ -74,6 +74,7 @@ export const run: typeof runText = {
   // Step.
   kind: 'Art',
   attempt: 'Versuch',
+  withoutPauses: (time) => `ohne ${time} zwischen den Versuchen`,
   attempts: 'Versuche',
   attemptLabel: (number) => `Versuch ${number}`,
   job: 'Job',
@@ -195,6 +196,8 @@ export const compare: typeof compareText = {
   change: 'Unterschied',
   versionOf: (name, version) => `${name}, ${version}`,
   noSteps: 'Kein Schritt unterscheidet sich in seinem Zustand.',
+  withPauses:
+    'Die Dauer eines Schritts mit mehreren Versuchen enthält die Zeit zwischen den Versuchen.',
 }
 
 export const action: typeof actionText = {

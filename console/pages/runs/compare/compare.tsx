@@ -281,6 +281,9 @@ function Steps({ pairs }: { readonly pairs: readonly StepPair[] }) {
           })}
         />
       )}
+      {shown.some(({ a, b }) => Math.max(a?.attempt ?? 1, b?.attempt ?? 1) > 1) && (
+        <p class="small soft">{text.withPauses}</p>
+      )}
     </section>
   )
 }

@@ -35,4 +35,5 @@ export const compareText = messages('run-compare', {
   faster: (time: string) => `${time} shorter`,
   change: 'Difference',
   noSteps: 'No step differs in its state.',
+  withPauses: 'The duration of a step with several attempts includes the time between them.',
 })

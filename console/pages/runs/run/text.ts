@@ -52,6 +52,7 @@ export const runText = messages('run', {
   // Step.
   kind: 'Kind',
   attempt: 'Attempt',
+  withoutPauses: (time: string) => `without ${time} between attempts`,
   attempts: 'Attempts',
   attemptLabel: (number: number) => `Attempt ${number}`,
   job: 'Job',

@@ -64,6 +64,24 @@ const ended: ReadonlySet<string> = new Set(['completed', 'failed', 'skipped', 'c
 /** Returns whether a step or run with this status has ended. */
 export const hasEnded = (status: string): boolean => ended.has(status)
 
+/** A span of time between two attempts of a step, in Unix milliseconds. */
+interface Pause {
+  readonly from: number
+  readonly to: number
+}
+/**
+ * Returns the spans between a failed attempt and the next one, in which the step did not work. They
+ * occur when a failed run is retried.
+ */
+export const pausesOf = ({ attempts }: Pick<StepView, 'attempts'>): readonly Pause[] =>
+  attempts.flatMap(({ from: to }, index) => {
+    const from = attempts[index - 1]?.to
+    return from !== undefined && from < to ? [{ from, to }] : []
+  })
+/** Returns the total length of the pauses of a step, in milliseconds. */
+export const pausedMs = (step: Pick<StepView, 'attempts'>): number =>
+  pausesOf(step).reduce((sum, { from, to }) => sum + to - from, 0)
+
 const text = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
 const count = (value: unknown): number | undefined =>
   typeof value === 'number' ? value : undefined

@@ -2,7 +2,7 @@
 
 import { toneOf } from '../../status.tsx'
 import { barOf, type TimeRange } from '../data/axis.ts'
-import type { WaitSpan } from '../data/fold.ts'
+import { pausesOf, type WaitSpan } from '../data/fold.ts'
 import type { Row } from '../data/tree.ts'
 
 /** Kinds of waits during which other work is in progress. Their bars have a different colour. */
@@ -14,7 +14,10 @@ const elsewhere: ReadonlySet<string> = new Set(['run', 'agent', 'branches'])
 const looks = ({ kind }: WaitSpan): string | undefined =>
   kind === 'worker' ? undefined : elsewhere.has(kind) ? 'elsewhere' : 'idle'
 
-/** Shows the visible bars of a row. Bars that have not ended extend to `now`. */
+/**
+ * Shows the visible bars of a row. Bars that have not ended extend to `now`. Between a failed
+ * attempt and the next one, there is no bar.
+ */
 export function Bars({
   row: { step, from, to, status },
   range,
@@ -25,15 +28,20 @@ export function Bars({
   readonly now: number
 }) {
   if (from === undefined) return null
-  const whole = barOf(from, to ?? now, range)
-  if (!whole) return null
+  if (!barOf(from, to ?? now, range)) return null
+  const pauses = step ? pausesOf(step) : []
   const style = ({ left, width }: { left: number; width: number }) => ({
     left: `${left}%`,
     width: `${width}%`,
   })
   return (
     <div class="bars" aria-hidden="true">
-      <i class={`bar ${toneOf(status)}${step ? '' : ' group'}`} style={style(whole)} />
+      {[...pauses, undefined].map((pause, index) => {
+        const begin = pauses[index - 1]?.to ?? from
+        const bar = barOf(begin, pause?.from ?? to ?? now, range)
+        const look = `bar ${toneOf(pause ? 'failed' : status)}${step ? '' : ' group'}`
+        return bar && <i key={begin} class={look} style={style(bar)} />
+      })}
       {step?.waits.map((wait) => {
         const look = looks(wait)
         const bar = look && barOf(wait.from, wait.to ?? now, range)

@@ -8,9 +8,10 @@ import { Duration, Time } from '../../../../design/time.tsx'
 import { Tree } from '../../../../design/tree.tsx'
 import { setQuery } from '../../../../router/router.ts'
 import { useCommands } from '../../../../shell/shortcuts.ts'
+import { formatDuration } from '../../../../text/format.ts'
 import { focusPart } from '../../focus.ts'
 import { StatusBadge } from '../../status.tsx'
-import type { StepView } from '../data/fold.ts'
+import { pausedMs, type StepView } from '../data/fold.ts'
 import type { LiveRun } from '../data/live-run.ts'
 import { runText as text } from '../text.ts'
 
@@ -84,6 +85,7 @@ function Content({
 }) {
   const at = `/p/${encodeURIComponent(project)}`
   const { key, kind, attempt, from, to, error, errorType, inputs, result, attempts } = step
+  const paused = pausedMs(step)
   const { jobId, sessionId, childRunId, interactionId, agentId, verdict, waitingOn } = step
   const link = (href: string, id: string) => (
     <a class="mono user-text" href={`${at}/${href}`}>
@@ -114,7 +116,10 @@ function Content({
               <Time at={from} />
             </Fact>
             <Fact name={text.duration}>
-              <Duration from={from} to={to} />
+              <Duration from={from + paused} to={to} />
+              {paused > 0 && (
+                <span class="soft"> ({text.withoutPauses(formatDuration(paused))})</span>
+              )}
             </Fact>
           </>
         )}

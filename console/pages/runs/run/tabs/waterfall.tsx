@@ -10,6 +10,7 @@ import { place, setQuery } from '../../../../router/router.ts'
 import { formatDuration, formatNumber } from '../../../../text/format.ts'
 import { statusLabel, toneOf } from '../../status.tsx'
 import { marksOf, pan, rangeOf, type TimeRange, zoom } from '../data/axis.ts'
+import { pausedMs } from '../data/fold.ts'
 import type { Row } from '../data/tree.ts'
 import { runText as text } from '../text.ts'
 import { Bars } from './bars.tsx'
@@ -243,7 +244,8 @@ function Line({
 }) {
   const { label, step, depth, status, from, to, children, open } = row
   const end = to ?? now.value
-  const spent = from === undefined ? '' : formatDuration(Math.max(0, end - from))
+  const paused = step ? pausedMs(step) : 0
+  const spent = from === undefined ? '' : formatDuration(Math.max(0, end - from - paused))
   const counts = step?.branches
   return (
     <div
@@ -290,7 +292,11 @@ function Line({
       <div role="gridcell" class="track">
         <Bars row={row} range={range} now={end} />
       </div>
-      <div role="gridcell" class="number small soft">
+      <div
+        role="gridcell"
+        class="number small soft"
+        title={paused > 0 ? text.withoutPauses(formatDuration(paused)) : undefined}
+      >
         {spent}
       </div>
     </div>
