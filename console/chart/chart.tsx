@@ -38,6 +38,20 @@ function computedColour(property: string): string {
   return color
 }
 
+/** The font of the labels, and the gap between a label and its axis with the tick, in pixels. */
+const FONT = '12px system-ui, sans-serif'
+const LABEL_GAP_PX = 20
+/** Minimum width of the labels of the values in pixels, so that charts next to each other align. */
+const LABELS_PX = 64
+/** Returns the width in pixels that the longest of the labels needs. */
+function widthOf(labels: readonly string[] | null): number {
+  const pen = document.createElement('canvas').getContext('2d')
+  if (!pen) return LABELS_PX
+  pen.font = FONT
+  const widths = (labels ?? []).map((label) => pen.measureText(label).width)
+  return Math.max(LABELS_PX, Math.ceil(Math.max(0, ...widths)) + LABEL_GAP_PX)
+}
+
 /** Returns the indices of values without known neighbours, which a line would not show. */
 const alone = (values: ArrayLike<number | null | undefined>): number[] =>
   Array.from(values).flatMap((value, index, all) =>
@@ -93,6 +107,7 @@ export function Chart(props: Props) {
     const element = frame.current
     if (!Plot || !element) return
     const axis = {
+      font: FONT,
       stroke: computedColour('--soft'),
       grid: { stroke: computedColour('--line'), width: 1 },
       ticks: { stroke: computedColour('--line'), width: 1 },
@@ -111,7 +126,7 @@ export function Chart(props: Props) {
             space: 80,
             values: (_, marks, __, ___, step) => marks.map((at) => formatMark(at, step)),
           },
-          { ...axis, size: 64, values: (_, ticks) => ticks.map(format) },
+          { ...axis, size: (_, labels) => widthOf(labels), values: (_, ticks) => ticks.map(format) },
         ],
         series: [
           {},
