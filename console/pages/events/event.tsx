@@ -1,4 +1,5 @@
 /** The page of a published event: its content, and the runs that it started. */
+import { checkCustomType } from '../../../protocol/events/types.ts'
 import { useQuery } from '../../api/query.ts'
 import { Button } from '../../design/button.tsx'
 import { CopyButton } from '../../design/copy.tsx'
@@ -21,13 +22,17 @@ export default function EventPage({ params }: PageProps) {
   const base = `/p/${encodeURIComponent(project)}/events`
   const { state, reload } = useQuery('event.get', { project, id }, { kinds: ['event'] })
   const event = state.value.data
+  // Only events with a type of the user's own can be published again.
+  const mayRepeat =
+    event !== undefined &&
+    may('runs.operate') &&
+    checkCustomType(event.event_type, 'event_type').length === 0
   return (
     <Page
       title={event?.event_type ?? id}
       crumbs={[{ label: text.title, href: base }]}
       actions={
-        event &&
-        may('runs.operate') && (
+        mayRepeat && (
           <Button icon="plus" onClick={() => setQuery({ new: '1' }, { push: true })}>
             {text.again}
           </Button>
@@ -91,7 +96,7 @@ export default function EventPage({ params }: PageProps) {
                 hint={text.noRuns}
               />
             </section>
-            {may('runs.operate') && place.value.query.get('new') === '1' && (
+            {mayRepeat && place.value.query.get('new') === '1' && (
               <PublishDialog project={project} from={known} onClose={() => setQuery({ new: '' })} />
             )}
           </>

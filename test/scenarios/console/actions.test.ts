@@ -8,6 +8,7 @@ import t from 'tap'
 import { faultsOf, inBrowser } from '../support/browser.ts'
 import { serviceFor, signedIn } from '../support/console.ts'
 import { person } from '../support/people.ts'
+import { tableOf } from '../support/tables.ts'
 
 await inBrowser(t, tryOut)
 
@@ -126,7 +127,28 @@ async function tryOut(browser: Browser): Promise<void> {
     await page.reload()
     await page.getByRole('link', { name: 'order.paid' }).waitFor()
     t.equal(await page.getByRole('link', { name: 'order.refunded' }).count(), 0)
+    const again = page.getByRole('button', { name: 'Publish a similar event' })
+    await page.getByRole('link', { name: 'order.paid' }).click()
+    await again.waitFor()
+    // An event of the service cannot be published by clients.
+    const { id: table } = await tableOf(s)
+    await s.ok('row.insert', { id: table, data: { number: 'A' } })
+    await page.goto(`${s.url}/p/default/events`)
+    await page.getByRole('link', { name: 'table.row.inserted' }).click()
+    await page.getByRole('heading', { name: 'table.row.inserted' }).waitFor()
+    await page.locator('dl.facts').first().waitFor()
+    t.equal(await again.count(), 0)
     t.strictSame(own(faults), [])
+    await context.close()
+  })
+
+  t.test('a long button wraps on a narrow screen', async (t) => {
+    const event = await s.ok('event.publish', { project, event_type: 'order.narrow' })
+    const { context, open } = await signedIn(browser, s, { width: 320 })
+    await context.addInitScript(`localStorage.setItem('console.language', 'de')`)
+    const page = await open(`/p/default/events/${event['source_event_id']}`)
+    await page.getByRole('button', { name: 'Ein ähnliches Ereignis veröffentlichen' }).waitFor()
+    t.ok(await page.evaluate('document.documentElement.scrollWidth <= innerWidth'))
     await context.close()
   })
 
