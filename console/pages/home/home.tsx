@@ -49,7 +49,8 @@ function Figure({
 }
 
 function Figures({ of, base }: { readonly of: Overview; readonly base: string }) {
-  const { runs, interactions, period } = of
+  const { runs, interactions, period, period_start } = of
+  const inPeriod = `&ended_after=${encodeURIComponent(period_start)}`
   const many = interactions.at_least ? '+' : ''
   return (
     <div class="figures">
@@ -74,12 +75,12 @@ function Figures({ of, base }: { readonly of: Overview; readonly base: string })
       <Figure
         label={text.completed}
         value={formatNumber(period.completed)}
-        href={`${base}/runs?status=completed`}
+        href={`${base}/runs?status=completed${inPeriod}`}
       />
       <Figure
         label={text.failed}
         value={formatNumber(period.failed)}
-        href={`${base}/runs?status=failed`}
+        href={`${base}/runs?status=failed${inPeriod}`}
         {...(period.failed > 0 && { tone: 'bad' as const })}
       />
     </div>

@@ -28,7 +28,7 @@ export const homeText = messages('home', {
   noFailures: 'No run has failed in this period.',
   failure: 'Error',
   step: 'Step',
-  count: 'Runs',
+  count: 'Count',
   last: 'Last',
   lastRun: 'Last run',
   recent: 'Recent runs',

@@ -97,7 +97,7 @@ export const home: typeof homeText = {
   noFailures: 'In diesem Zeitraum ist kein Lauf fehlgeschlagen.',
   failure: 'Fehler',
   step: 'Schritt',
-  count: 'Läufe',
+  count: 'Anzahl',
   last: 'Zuletzt',
   lastRun: 'Letzter Lauf',
   recent: 'Neueste Läufe',
