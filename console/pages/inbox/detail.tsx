@@ -21,7 +21,7 @@ interface Props {
   readonly interaction: Interaction
 }
 
-/** Warns that the question was answered by somebody else or changed, and shows the unsent draft. */
+/** Warns that the question was answered by somebody else or closed, and shows the unsent draft. */
 function Lost({ project, interaction }: Props) {
   const [stored, setStored] = useDraft(draftKey(interaction.id))
   const { nameOf } = usePeople(project)
@@ -30,11 +30,13 @@ function Lost({ project, interaction }: Props) {
   if (!draft) return null
   const { responder } = interaction
   const name = responder && (nameOf(responder.user_id) ?? responder.user_id)
+  const isAnswered = interaction.status === 'completed'
+  const changed = isAnswered ? text.wasChanged : text.wasClosed
   return (
     <Notice tone="warn">
       <div class="stack close">
-        <strong class="user-text">{name ? text.fasterBy(name) : text.wasChanged}</strong>
-        <span>{text.fasterHint}</span>
+        <strong class="user-text">{isAnswered && name ? text.fasterBy(name) : changed}</strong>
+        <span>{isAnswered ? text.fasterHint : text.closedHint}</span>
         <div>
           <div class="small">{text.unsent}</div>
           <Answered interaction={interaction} value={draft.value} />

@@ -79,6 +79,8 @@ export const inboxText = messages('inbox', {
   sayWhat: 'Describe the requested changes.',
   fasterBy: (name: string) => `${name} was faster`,
   fasterHint: 'This answer counts. Yours was not sent.',
+  wasClosed: 'The question was closed without an answer',
+  closedHint: 'Yours was not sent.',
   wasChanged: 'The question has changed in the meantime',
   unsent: 'Your unsent answer',
   discard: 'Discard my answer',

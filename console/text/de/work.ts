@@ -84,6 +84,8 @@ export const inbox: typeof inboxText = {
   sayWhat: 'Beschreiben Sie die verlangten Änderungen.',
   fasterBy: (name) => `${isolate(name)} war schneller`,
   fasterHint: 'Diese Antwort zählt. Ihre wurde nicht gesendet.',
+  wasClosed: 'Die Frage wurde ohne Antwort geschlossen',
+  closedHint: 'Ihre wurde nicht gesendet.',
   wasChanged: 'Die Frage hat sich inzwischen geändert',
   unsent: 'Ihre nicht gesendete Antwort',
   discard: 'Meine Antwort verwerfen',

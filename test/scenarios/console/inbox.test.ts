@@ -135,6 +135,9 @@ async function tryOut(browser: Browser): Promise<void> {
 
   t.test('administrators create links and withdraw; viewers only read', async (t) => {
     const { id } = await ask('Only for Ada')
+    const asked = await signedIn(browser, s, { key: ada.key })
+    const unsent = await asked.open(`/p/default/inbox?id=${id}`)
+    await unsent.getByLabel('Comment').fill('Half an answer')
     const { context, open, faults } = await signedIn(browser, s, { key: admin.key })
     const page = await open(`/p/default/inbox?show=open&id=${id}`)
     await page.getByText('You are not asked.').waitFor()
@@ -150,6 +153,10 @@ async function tryOut(browser: Browser): Promise<void> {
     await page.getByLabel('Reason (optional)').fill('Not needed')
     await page.getByRole('button', { name: 'Withdraw', exact: true }).click()
     await page.locator('.question-outcome').getByText('Not needed').waitFor()
+    await unsent.getByText('The question was closed without an answer').waitFor()
+    await unsent.getByText('Half an answer').waitFor()
+    t.equal(await unsent.getByText('This answer counts').count(), 0)
+    await asked.context.close()
     await context.close()
     const other = await signedIn(browser, s, { key: viewer.key })
     const seen = await other.open(`/p/default/inbox?show=expired&id=${id}`)
