@@ -110,6 +110,7 @@ export const graph: typeof graphText = {
 }
 
 export const people: typeof peopleText = {
+  service: 'Dienstkonto',
   role: (name) => `Alle mit der Rolle ${isolate(name)}`,
 }
 
