@@ -197,7 +197,7 @@ await inBrowser(t, async (browser) => {
   t.test('an open page notices that access was taken away and granted again', async (t) => {
     const viewer = await person(s, 'Passer-by', 'role_viewer')
     const { items } = await s.ok('assignment.list', { project: 'default' })
-    const assigned = (items as readonly Record<string, unknown>[]).find(
+    const assigned = (items as unknown as readonly Record<string, unknown>[]).find(
       ({ principal_id }) => principal_id === viewer.id,
     )
     const { open, context } = await signedIn(browser, s, { key: viewer.key })

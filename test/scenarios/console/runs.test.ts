@@ -253,6 +253,10 @@ await inBrowser(t, async (browser) => {
     t.match(job, { spec: { parameters: { n: '2' } } })
     await worker.report(job, { result: { paid: true } })
     await page.getByText('Completed').first().waitFor()
+    const bars = page.getByRole('row').filter({ hasText: 'call' }).locator('.bars')
+    await bars.locator('.bar.good').waitFor()
+    t.equal(await bars.locator('.bar.bad').count(), 1, 'each attempt has a bar')
+    await page.getByText(/without .+ between attempts/).waitFor()
 
     await page.getByRole('button', { name: 'More actions' }).click()
     await page.getByRole('menuitem', { name: 'Run again' }).click()
@@ -307,6 +311,8 @@ await inBrowser(t, async (browser) => {
 
   t.test('the values of a chart are a live table while it is open', async (t) => {
     const page = await mouse.open('/p/default')
+    const links = page.locator('.figures a[href*="ended_after="]')
+    t.equal(await links.count(), 2, 'the counts of the period link to its runs')
     const chart = page.locator('.chart').first()
     await chart.locator('canvas').waitFor()
     t.equal(await chart.locator('tr').count(), 0, 'a closed table has no elements')
