@@ -126,7 +126,11 @@ export function Chart(props: Props) {
             space: 80,
             values: (_, marks, __, ___, step) => marks.map((at) => formatMark(at, step)),
           },
-          { ...axis, size: (_, labels) => widthOf(labels), values: (_, ticks) => ticks.map(format) },
+          {
+            ...axis,
+            size: (_, labels) => widthOf(labels),
+            values: (_, ticks) => ticks.map(format),
+          },
         ],
         series: [
           {},
