@@ -26,6 +26,7 @@ import { preferencesActor } from './preferences/preferences.ts'
 import { savedViewsActor } from './preferences/saved-views.ts'
 import { organizationActor } from './projects/organization/organization.ts'
 import { projectActor } from './projects/project.ts'
+import { bulkRequestActor } from './runs/bulk-request.ts'
 import { run } from './runs/run.ts'
 import { sessionActor } from './sessions/session.ts'
 import { tableName } from './tables/name.ts'
@@ -61,6 +62,7 @@ export const actorKinds = (settings: {
   ),
   project: defineActor(projectActor({ brand: settings.brand, ...settings.access })),
   run: defineActor(run),
+  bulk_request: defineActor(bulkRequestActor),
   queue: defineActor(queueActor(settings.timing)),
   worker: defineActor(workerActor(settings.timing)),
   interaction: defineActor(interactionActor(settings)),

@@ -17,6 +17,7 @@ const facts = {
   organization: { prefix: 'org' },
   project: { prefix: 'prj' },
   run: { prefix: 'run', followed: true, fed: true },
+  bulk_request: { prefix: 'bulk' },
   queue: { fed: true },
   worker: { prefix: 'wrk' },
   interaction: { prefix: 'iact' },

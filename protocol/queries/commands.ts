@@ -26,6 +26,7 @@ import type {
   SavedViewCommands,
 } from '../preferences/schema.ts'
 import type { OrganizationCommands, ProjectCommands } from '../projects/configuration.ts'
+import type { BulkRequestCommands } from '../runs/bulk-request.ts'
 import type { SessionCommands } from '../sessions/commands.ts'
 import type { TableCommands, TableNameCommands, TableReplies } from '../tables/events.ts'
 import type { DeliveryCommands } from '../webhooks/delivery.ts'
@@ -35,6 +36,7 @@ interface InternalCommands {
   organization: OrganizationCommands & QuotaCommands
   project: ProjectCommands & BindingCommands
   run: RunCommands
+  bulk_request: BulkRequestCommands
   queue: QueueCommands
   worker: WorkerCommands
   interaction: InteractionCommands

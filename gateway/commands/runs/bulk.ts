@@ -7,8 +7,11 @@
  * B1. The cursor contains the id of the whole action. The command id for each run is derived from
  *     this id, so the action acts on a run at most once, even if a request is repeated.
  * B2. The cursor contains the time of the first request. Runs that were created later are excluded.
+ * B3. A request with an idempotency key acts on the runs that its first attempt selected. They are
+ *     stored before any run is changed.
  */
 import { parseTimestamp, timestamp } from '../../../protocol/common.ts'
+import type { Origin } from '../../../protocol/entry.ts'
 import { isRefusal, type Refusal, refuseFields } from '../../../protocol/errors.ts'
 import type { SortKey } from '../../../protocol/queries/views.ts'
 import {
@@ -17,6 +20,7 @@ import {
   bulkLimits,
   bulkStatuses,
 } from '../../../protocol/runs/bulk.ts'
+import type { BulkSelection } from '../../../protocol/runs/bulk-request.ts'
 import type { Run } from '../../../protocol/runs/schema.ts'
 import { type Call, type Edge, scopeId } from '../../call.ts'
 import { type Binding, openCursor, sealCursor } from '../../http/cursor.ts'
@@ -39,7 +43,7 @@ interface BulkPosition {
 export async function bulkRuns(
   edge: Edge,
   call: Call,
-  { command_id }: Identity,
+  identity: Identity,
 ): Promise<BulkByFilterResult | Refusal> {
   const { world } = edge
   const project = scopeId(edge, call)
@@ -50,7 +54,7 @@ export async function bulkRuns(
   if (opened && isRefusal(opened))
     return refuseFields({ field: 'after', message: 'is not a cursor of this action and filter' })
   const position = (opened?.position as BulkPosition | undefined) ?? {
-    id: command_id,
+    id: identity.command_id,
     began: world.now(),
   }
   const question = {
@@ -71,12 +75,20 @@ export async function bulkRuns(
     const next = counted.count > 0 || counted.more ? sealCursor(world, binding, position) : null
     return { results: [], next, preview: { ...counted, runs: [...page.items] as Run[] } }
   }
+  const origin = originOf(world, call.caller, call.incoming, call.request_id)
+  const selected = await firstSelection(edge, project, identity, origin, {
+    began: position.began,
+    run_ids: page.items.map(({ id }) => id),
+    ...(page.position && { after: page.position }),
+  })
+  if (isRefusal(selected)) return selected
+  const { began, run_ids, after } = selected
   const results = await commandRuns(
     edge,
     {
       project,
       name: `run.${action}`,
-      origin: originOf(world, call.caller, call.incoming, call.request_id),
+      origin,
       commandId: (run_id) => `${position.id}.${action}.${run_id}`,
       fingerprint: world.hash(JSON.stringify(['run.bulk', position.id, action])).slice(0, 40),
       input: {
@@ -84,13 +96,37 @@ export async function bulkRuns(
         ...(action === 'resume' && (await gateExtra(edge, project, call.caller))),
       },
     },
-    page.items.map(({ id }) => id),
+    run_ids,
   )
-  const after = page.position
   return {
     results,
-    next: after ? sealCursor(world, binding, { ...position, after }) : null,
+    next: after ? sealCursor(world, binding, { id: position.id, began, after }) : null,
   }
+}
+
+/**
+ * Returns the runs on which a request acts: those that the first request under the same idempotency
+ * key selected, otherwise those of `selection`.
+ */
+async function firstSelection(
+  { world }: Edge,
+  project: string,
+  { command_id, fingerprint, seed }: Identity,
+  origin: Origin,
+  selection: BulkSelection,
+): Promise<BulkSelection | Refusal> {
+  if (seed === undefined || fingerprint === undefined) return selection
+  const outcome = await world.command({
+    project,
+    kind: 'bulk_request',
+    id: world.id('bulk_request', seed),
+    command_id,
+    fingerprint,
+    origin,
+    name: 'bulk_request.select',
+    input: selection,
+  })
+  return isRefusal(outcome) ? outcome : outcome.reply
 }
 
 /**

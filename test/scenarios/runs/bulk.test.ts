@@ -19,6 +19,7 @@ const start = async (spec: unknown, more: Record<string, unknown> = {}) =>
   String((await s.ok('run.start', { spec, ...more }))['id'])
 const several = (count: number, spec: unknown, workflow_type: string) =>
   Promise.all(Array.from({ length: count }, () => start(spec, { workflow_type })))
+const keyed = (key: string) => ({ headers: { 'idempotency-key': key } })
 const count = async (filter: object) => (await s.ok('run.count', { ...filter }))['count']
 
 t.test('runs are counted and searched with the filters of the list', async (t) => {
@@ -88,6 +89,40 @@ t.test('a repeated request retries each run once', async (t) => {
   }
   const other = await s.ok('run.bulk', { action: 'retry', filter })
   t.equal(listOf(other, 'results').length, 2, 'another action retries again')
+})
+
+t.test('a repeat under an idempotency key acts on the runs of the first request', async (t) => {
+  const before = await several(3, sleeping(), 'keyed')
+  const call = { action: 'cancel', filter: { workflow_type: 'keyed' } }
+  const first = await s.ok('run.bulk', call, keyed('bulk-1'))
+  t.same(
+    listOf(first, 'results')
+      .map(({ run_id }) => run_id)
+      .sort(),
+    [...before].sort(),
+  )
+  const later = await start(sleeping(), { workflow_type: 'keyed' })
+  t.strictSame(await s.ok('run.bulk', call, keyed('bulk-1')), first)
+  t.equal((await s.ok('run.get', { id: later }))['status'], 'suspended', 'a later run is not taken')
+  const other = { ...call, reason: 'tidy' }
+  await s.refused('run.bulk', other, 409, 'idempotency_key_conflict', keyed('bulk-1'))
+  const second = listOf(await s.ok('run.bulk', call, keyed('bulk-2')), 'results')
+  t.match(second, [{ run_id: later, ok: true, status: 'cancelled' }])
+})
+
+t.test('a repeated page of an action has the same outcomes and the same next page', async (t) => {
+  const before = await several(201, sleeping(), 'paged')
+  const call = { action: 'cancel', filter: { workflow_type: 'paged' } }
+  const first = await s.ok('run.bulk', call, keyed('page-1'))
+  t.equal(listOf(first, 'results').length, 200)
+  const repeat = await s.ok('run.bulk', call, keyed('page-1'))
+  t.strictSame(repeat['results'], first['results'])
+  t.equal(await count({ ...call.filter, status: ['suspended'] }), 1, 'the next page is not taken')
+  const page = { ...call, after: repeat['next'] }
+  const last = await s.ok('run.bulk', page, keyed('page-2'))
+  const taken = [...listOf(first, 'results'), ...listOf(last, 'results')]
+  t.same(taken.map(({ run_id }) => run_id).sort(), [...before].sort())
+  t.strictSame(await s.ok('run.bulk', page, keyed('page-2')), last)
 })
 
 t.test('the command line asks first, and acts on all pages', async (t) => {
