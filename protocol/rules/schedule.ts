@@ -4,12 +4,14 @@
  * read.
  *
  * Daylight saving time: a pattern with one time of day fires once on every day that it selects. If
- * the clock change skips this time, the pattern fires at the first moment after the gap. If the
- * time occurs twice, the pattern fires at the first occurrence. Patterns with several times, such
- * as every quarter of an hour, fire whenever local time matches one of them.
+ * the clock change skips this time, the pattern fires at the first moment after the gap, even if
+ * this moment is on the next date. If the time occurs twice, the pattern fires at the first
+ * occurrence. Patterns with several times, such as every quarter of an hour, fire whenever local
+ * time matches one of them.
  */
 import { Cron } from 'croner'
 import { parseDuration } from '../common.ts'
+import { localTime } from './local-time.ts'
 
 /**
  * A schedule as clients write it: exactly one of `cron` and `interval`. `timezone` applies to
@@ -24,6 +26,8 @@ export interface Schedule {
 /** The minimum interval of a schedule in milliseconds. */
 export const MIN_INTERVAL_MS = 10_000
 const DESCRIPTORS = /^@(yearly|annually|monthly|weekly|daily|midnight|hourly)$/
+/** Patterns whose minute and hour are single numbers, and the descriptors that stand for them. */
+const ONE_TIME_OF_DAY = /^\s*(\d+\s+\d+\s|@(?!hourly))/
 const ZONE = /^[A-Za-z][A-Za-z0-9_+\-/]{0,63}$/
 /**
  * 2000-01-01, the start of a leap year, so that even a pattern for 29 February fires soon after it.
@@ -83,9 +87,28 @@ function isZone(name: string): boolean {
  */
 export function nextFire(schedule: Schedule, after: number, anchor: number): number | undefined {
   if (schedule.interval === undefined)
-    return patternOf(schedule).nextRun(new Date(after))?.getTime()
+    return ONE_TIME_OF_DAY.test(schedule.cron ?? '')
+      ? nextDaily(schedule, after)
+      : patternOf(schedule).nextRun(new Date(after))?.getTime()
   const length = parseDuration(schedule.interval) ?? MIN_INTERVAL_MS
   return anchor + length * Math.max(1, Math.floor((after - anchor) / length) + 1)
+}
+
+/**
+ * Returns the first firing of a pattern with one time of day. Croner evaluates the pattern without
+ * clock changes, because it omits a firing if the gap that contains it ends on the next date.
+ */
+function nextDaily({ cron = '', timezone = 'UTC' }: Schedule, after: number): number | undefined {
+  const { localAt, firstAt } = localTime(timezone)
+  const pattern = patternOf({ cron })
+  for (let local = localAt(after); ; ) {
+    const next = pattern.nextRun(new Date(local))?.getTime()
+    if (next === undefined) return undefined
+    const at = firstAt(next)
+    // In the second pass of a repeated hour, `at` is in the first pass.
+    if (at > after) return at
+    local = next
+  }
 }
 
 /**

@@ -14,6 +14,7 @@ import {
 const FROM = Date.UTC(2026, 0, 1)
 const TO = Date.UTC(2028, 0, 1)
 const MINUTE_MS = 60_000
+const DAY_MS = 86_400_000
 const SLOT_MS = 30 * MINUTE_MS
 /** The number of half-hour slots in a day. */
 const DAY_SLOTS = 48
@@ -72,6 +73,13 @@ const rules: readonly Rule[] = [
   },
 ]
 
+/** Rules for a zone whose clocks skip the last hour of a date. */
+const lateRules: readonly Rule[] = [
+  { cron: '30 23 * * *', minutes: [30], hours: [23] },
+  { cron: '0 23 * * 6', minutes: [0], hours: [23], day: (date) => date.getUTCDay() === 6 },
+  { cron: '@midnight', minutes: [0], hours: [0] },
+]
+
 /**
  * Returns the times at which a rule fires: every minute whose wall clock matches. A rule with a
  * single time of day fires once a day. On a day that lacks this time, it fires after the gap.
@@ -81,11 +89,17 @@ function expected({ minutes, hours, day = () => true }: Rule, zone: Int16Array):
   const wanted = (hours[0] ?? 0) * 60 + (minutes[0] ?? 0)
   const fires: number[] = []
   let done = -1
+  let today = -1
   for (let at = FROM + MINUTE_MS; at < TO; at += MINUTE_MS) {
     const wall = at + (zone[Math.floor((at - FROM) / SLOT_MS)] ?? 0) * MINUTE_MS
-    const date = Math.floor(wall / 86_400_000)
+    const date = Math.floor(wall / DAY_MS)
     const minute = Math.floor(wall / MINUTE_MS) % 1440
     if (once) {
+      // A clock change may skip the end of a date. The rule then fires on the next date.
+      const yesterday = today
+      today = date
+      const isLate = yesterday >= 0 && yesterday !== date && done !== yesterday
+      if (isLate && fires.length > 0 && day(new Date(yesterday * DAY_MS))) fires.push(at)
       // If the rule's time of day has already passed at `FROM`, the rule does not fire on the first
       // day.
       if (minute < wanted || date === done || (fires.length === 0 && minute > wanted + 120))
@@ -102,9 +116,14 @@ function expected({ minutes, hours, day = () => true }: Rule, zone: Int16Array):
   return fires
 }
 
-for (const zone of ['America/New_York', 'Europe/Berlin', 'Australia/Lord_Howe']) {
+for (const [zone, tested] of [
+  ['America/New_York', rules],
+  ['Europe/Berlin', rules],
+  ['Australia/Lord_Howe', rules],
+  ['America/Nuuk', lateRules],
+] as const) {
   const shifts = offsets(zone)
-  for (const rule of rules)
+  for (const rule of tested)
     t.test(`${rule.cron} in ${zone}`, async (t) => {
       const fires = expected(rule, shifts)
       const found: number[] = []
@@ -123,6 +142,21 @@ for (const zone of ['America/New_York', 'Europe/Berlin', 'Australia/Lord_Howe'])
       t.equal(found.length, fires.length)
     })
 }
+
+t.test('a time that a clock change skips counts as the first moment after the gap', async (t) => {
+  const next = (cron: string, timezone: string, after: string): string =>
+    new Date(nextFire({ cron, timezone }, Date.parse(after), 0) ?? 0).toISOString()
+  const nuuk = (cron: string) => next(cron, 'America/Nuuk', '2027-03-27T12:00:00Z')
+  for (const cron of ['30 23 * * *', '30 23 * * 6', '30 23 27 3 *'])
+    t.equal(nuuk(cron), '2027-03-28T01:00:00.000Z', cron)
+  t.equal(nuuk('30 23 28 3 *'), '2027-03-29T00:30:00.000Z', 'the next date is not affected')
+  t.equal(nuuk('@daily'), '2027-03-28T01:00:00.000Z')
+  // Samoa had no 2011-12-30.
+  const apia = (cron: string, after: string) => next(cron, 'Pacific/Apia', after)
+  t.equal(apia('0 12 30 12 *', '2011-12-01T00:00:00Z'), '2011-12-30T10:00:00.000Z')
+  t.equal(apia('0 12 * * *', '2011-12-30T00:00:00Z'), '2011-12-30T10:00:00.000Z')
+  t.equal(apia('0 12 * * *', '2011-12-30T10:00:00Z'), '2011-12-30T22:00:00.000Z')
+})
 
 t.test('the latest fire up to a time equals that of a full search', async () => {
   const schedule = fc.constantFrom(
