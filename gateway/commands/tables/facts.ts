@@ -13,6 +13,11 @@ export interface TableAt {
   readonly world: Pick<World, 'ask' | 'view' | 'now' | 'settings'>
   readonly project: string
   readonly id: string
+  /**
+   * Whether the request has an idempotency key. The request may then be a repeat that the actor of
+   * a deleted table answers.
+   */
+  readonly keyed?: boolean
 }
 
 /** Maximum number of tables whose identity columns a gateway remembers. */

@@ -17,6 +17,7 @@ import {
 import { insertedData } from '../../../protocol/tables/row-data.ts'
 import type { TableRow } from '../../../protocol/tables/schema.ts'
 import { type Call, type Edge, scopeId } from '../../call.ts'
+import type { Identity } from '../../http/idempotency.ts'
 import { andThen, type MaybePromise } from '../../maybe-promise.ts'
 import type { Prepare } from '../../prepare.ts'
 import type { Revise } from '../decide.ts'
@@ -60,7 +61,9 @@ async function withFacts<N extends RowCommand, R>(
   }
 }
 /**
- * Like `withFacts`, but also adds facts about the identities in the data that the client sent.
+ * Like `withFacts`, but also adds facts about the identities in the data that the client sent. If
+ * the table does not exist, a command with an idempotency key is sent without these facts, because
+ * a deleted table still answers repeats.
  * @param about the rows that the command names by id, and whether the data of rows is needed.
  */
 async function withIdentities<N extends RowCommand, R>(
@@ -71,9 +74,9 @@ async function withIdentities<N extends RowCommand, R>(
   overdue?: Refusal,
 ): Changes<R> {
   const column = await identityColumn(at)
-  return isRefusal(column)
-    ? column
-    : withFacts(at, { ...about, identities: identitiesIn(sent, column) }, answer, overdue)
+  if (isRefusal(column) && !(at.keyed && column.refused === 'not_found')) return column
+  const identities = isRefusal(column) ? [] : identitiesIn(sent, column)
+  return withFacts(at, { ...about, identities }, answer, overdue)
 }
 
 /**
@@ -166,21 +169,22 @@ const updateRow = (at: TableAt, row_id: string, data: JsonObject): Changes<Table
     (reply) => updatedRow(at, reply),
   )
 
-const tableIn = (edge: Edge, call: Call): TableAt => ({
+const tableIn = (edge: Edge, call: Call, { seed }: Identity): TableAt => ({
   world: edge.world,
   project: scopeId(edge, call),
   id: call.slots['id'] ?? '',
+  keyed: seed !== undefined,
 })
 const sentData = ({ body }: Call): JsonObject => body['data'] as JsonObject
 const rowId = ({ slots }: Call): string => slots['row_id'] ?? ''
 
 /** Preparations of the API rows that change rows of tables, by the name of the API row. */
 export const rowPreparations: Readonly<Record<string, Prepare>> = {
-  'row.insert': (edge, call) => insertRow(tableIn(edge, call), sentData(call)),
-  'row.bulk': (edge, call) =>
-    insertRows(tableIn(edge, call), call.body['rows'] as readonly JsonObject[]),
-  'row.upsert': async (edge, call) => {
-    const change = await upsertRow(tableIn(edge, call), sentData(call))
+  'row.insert': (edge, call, identity) => insertRow(tableIn(edge, call, identity), sentData(call)),
+  'row.bulk': (edge, call, identity) =>
+    insertRows(tableIn(edge, call, identity), call.body['rows'] as readonly JsonObject[]),
+  'row.upsert': async (edge, call, identity) => {
+    const change = await upsertRow(tableIn(edge, call, identity), sentData(call))
     return isRefusal(change)
       ? change
       : {
@@ -191,6 +195,7 @@ export const rowPreparations: Readonly<Record<string, Prepare>> = {
             ),
         }
   },
-  'row.update': (edge, call) => updateRow(tableIn(edge, call), rowId(call), sentData(call)),
-  'row.delete': (edge, call) => deleteRow(tableIn(edge, call), rowId(call)),
+  'row.update': (edge, call, identity) =>
+    updateRow(tableIn(edge, call, identity), rowId(call), sentData(call)),
+  'row.delete': (edge, call, identity) => deleteRow(tableIn(edge, call, identity), rowId(call)),
 }

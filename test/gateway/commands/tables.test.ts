@@ -155,6 +155,16 @@ t.test('a table that does not exist gets no command', async (t) => {
   t.equal(it.sent('row.insert').length, 0)
 })
 
+t.test('a repeat under an idempotency key reaches the actor of a deleted table', async (t) => {
+  const it = await served(t, false)
+  it.on['row.insert'] = () => inserted(ROW)
+  it.on['row.bulk'] = () => refuse('not_found')
+  const key = { 'idempotency-key': 'once' }
+  const insert = await it.call('POST', `${T}/rows`, { data: { sku: 'a' } }, key)
+  t.match(insert, { status: 201, body: { id: ROW, data: { sku: 'a' } } })
+  t.equal((await it.call('POST', `${T}/bulk`, { rows: [{ sku: 'a' }] }, key)).status, 404)
+})
+
 const definition = { name: 'stock', schema }
 /** Scripts the replies to claims on a name. The claims are numbered from 1. */
 function naming(it: Awaited<ReturnType<typeof served>>) {
