@@ -7,18 +7,16 @@ import { connect } from 'node:net'
 import t from 'tap'
 import { WebSocket } from 'ws'
 import { openAuthentication } from '../../../gateway/auth/authenticate.ts'
-import type { Limits } from '../../../gateway/auth/rate.ts'
 import type { World } from '../../../gateway/ports.ts'
 import { mountWorkerSocket } from '../../../gateway/workers/mount.ts'
 import { createUpgrade } from '../../../gateway/workers/upgrade.ts'
-import { isRefusal, refuse } from '../../../protocol/errors.ts'
+import { isRefusal } from '../../../protocol/errors.ts'
 import type { GatewayMessage } from '../../../protocol/workers/messages.ts'
 import { defaultTiming } from '../../../protocol/workers/timing.ts'
 import { bearer, edge, ORG, PRJ } from '../support/given.ts'
 
-const OTHER = 'prj_01AAAAAAAAAAAAAAAAAAAAAA0C'
 /** Creates the gateway of `given.ts` with the additional ports that the worker socket needs. */
-function given(anonymous_worker?: string, limits?: Limits) {
+function given(anonymous_worker?: string) {
   const it = edge()
   let handler: ((message: GatewayMessage) => unknown) | undefined
   const world = {
@@ -49,7 +47,7 @@ function given(anonymous_worker?: string, limits?: Limits) {
         : { reply: undefined },
   } as unknown as World
   const authentication = openAuthentication(world, it.directory)
-  const upgrade = createUpgrade(world, it.directory, authentication, limits)
+  const upgrade = createUpgrade(world, it.directory, authentication)
   const asked = { project: 'default', protocols: '', remote: '10.0.0.1', request_id: 'req_1' }
   const ask = (
     authorization: string,
@@ -149,35 +147,6 @@ t.test('the answer to an upgrade', async (t) => {
     it.directory.forget(ORG)
     t.match(await it.ask(bearer(it.worker.text)), { status: 503 })
     t.match(await it.ask(bearer(it.worker.text), { project: 'nowhere' }), { status: 503 })
-  })
-
-  t.test(
-    'too many upgrades of one project are refused; those of others are admitted',
-    async (t) => {
-      const it = given()
-      it.change(ORG, 'project.create', { id: OTHER, name: 'Other', handle: 'other' })
-      for (let i = 0; i < 500; i++) await it.ask(bearer(it.worker.text))
-      t.match(await it.ask(bearer(it.worker.text)), { status: 503 })
-      t.match(await it.ask(bearer(it.worker.text), { project: PRJ }), { status: 503 })
-      t.match(await it.ask(bearer(it.root), { project: 'other' }), { grant: {} })
-      it.advance(1000)
-      t.match(await it.ask(bearer(it.worker.text)), { grant: {} })
-    },
-  )
-
-  t.test('unknown credentials use up only the limit of their address', async (t) => {
-    const addresses: string[] = []
-    const it = given(undefined, async (caller) => {
-      addresses.push(caller)
-      return addresses.length > 2
-        ? { headers: {}, refused: refuse('rate_limit_exceeded') }
-        : { headers: {} }
-    })
-    for (let i = 0; i < 600; i++) await it.ask(bearer('bat_unknown'), { remote: '10.0.0.9' })
-    t.same(new Set(addresses), new Set(['address:10.0.0.9']))
-    t.match(await it.ask(bearer('bat_unknown')), { status: 429 })
-    t.match(await it.ask(''), { status: 429 })
-    t.match(await it.ask(bearer(it.worker.text)), { grant: {} })
   })
 
   t.test(

@@ -399,16 +399,6 @@ t.test('a bug in an actor returns internal and affects no other command', async 
   t.match(await get(await world.owner(), runId(1)), { count: 2 })
 })
 
-t.test('a decision with too many events is refused before it changes anything', async (t) => {
-  const world = new ToyWorld()
-  const lost: string[] = []
-  const shard = await world.owner(0, world.deps(), lost)
-  await shard.submit(command(runId(1), 'repeat', { times: 500 }))
-  t.same(await shard.submit(command(runId(1), 'repeat', { times: 501 })), { refused: 'internal' })
-  t.match(await get(shard, runId(1)), { count: 500 })
-  t.strictSame(lost, [])
-})
-
 t.test('memory is given up when an event cannot be applied', async (t) => {
   const world = new ToyWorld()
   const lost: string[] = []

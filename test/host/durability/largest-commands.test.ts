@@ -10,7 +10,7 @@ import { makeId } from '../../../protocol/ids.ts'
 import { defaultTiming } from '../../../protocol/workers/timing.ts'
 import { MemoryBus, settleAll } from '../../support/memory.ts'
 import { handedTo, Told } from '../crash/dying.ts'
-import { ToyWorld } from '../support/toy.ts'
+import { command, reply, runId, ToyWorld } from '../support/toy.ts'
 
 const kinds = actorKinds({ brand: 'Service', timing: { ...defaultTiming, lease: 30 } })
 const PROJECT = makeId('project', 0, new Uint8Array(10).fill(8), 0)
@@ -179,4 +179,14 @@ t.test('a run with 100 open questions is cancelled', async (t) => {
   await world.send('run', id(1), 'run.cancel', {})
   t.ok(await world.until(world.hasEnded('run.cancelled')))
   t.strictSame(world.faults, [])
+})
+
+t.test('a decision with too many events is refused before it changes anything', async (t) => {
+  const world = new ToyWorld()
+  const lost: string[] = []
+  const shard = await world.owner(0, world.deps(), lost)
+  await shard.submit(command(runId(1), 'repeat', { times: 500 }))
+  t.same(await shard.submit(command(runId(1), 'repeat', { times: 501 })), { refused: 'internal' })
+  t.same(reply(await shard.submit(command(runId(1), 'add', { by: 1 }))), { count: 501 })
+  t.strictSame(lost, [])
 })
