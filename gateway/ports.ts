@@ -267,9 +267,10 @@ export interface Files {
    * Stores a file under a new name while its bytes arrive, with backpressure, so memory usage does
    * not depend on the size of the file. A failed write leaves no bytes. A chunk of `bytes` need be
    * valid only until the next chunk is requested.
-   * @throws the error of `bytes`.
+   * @param gone aborted when the result is no longer needed. The write may then fail early.
+   * @throws the error of `bytes`, or the reason of `gone`.
    */
-  write(name: string, bytes: AsyncIterable<Uint8Array>): Promise<StoredBytes>
+  write(name: string, bytes: AsyncIterable<Uint8Array>, gone?: AbortSignal): Promise<StoredBytes>
   /**
    * Returns the bytes of a file from `start` up to, but not including, `end`. They are read during
    * the iteration. Returns undefined when there is no such file. The iteration rejects when the

@@ -89,6 +89,7 @@ export class Upload {
   #paused = false
   #unread = 0
   #wake: (() => void) | undefined
+  readonly #gone = new AbortController()
 
   constructor(res: HttpResponse, limit: number) {
     this.#res = res
@@ -102,6 +103,10 @@ export class Upload {
     })
   }
 
+  /** Aborted when the client disconnects or the exchange ends. The reason is an `UploadCut`. */
+  get ended(): AbortSignal {
+    return this.#gone.signal
+  }
   /** Number of bytes that have arrived but are not read yet. */
   get unread(): number {
     return this.#unread
@@ -169,6 +174,7 @@ export class Upload {
     this.#over = true
     this.#drop()
     this.#wake?.()
+    this.#gone.abort(new UploadCut('disconnected'))
   }
 
   #drop(): void {

@@ -5,12 +5,17 @@
  * Invariants:
  * S1. A reader gets a complete file or nothing: S3 shows an object only when its upload is complete
  *     (Amazon S3 User Guide, "data consistency model").
- * S2. A failed write leaves neither an object nor parts of one. The bucket's rule
- *     `AbortIncompleteMultipartUpload` deletes the parts of an upload whose process died.
+ * S2. A failed write leaves neither an object nor parts of one, provided that the store answers. The
+ *     bucket's rule `AbortIncompleteMultipartUpload` deletes the parts of an upload whose process
+ *     died, or whose deletion failed.
  * S3. A read yields exactly the requested bytes or fails, even if the store ignores the range.
+ * S4. If the store does not answer, every operation fails after a limited time (`sending.ts`), and
+ *     so does every upload that waits for buffers. An upload then does not wait for the deletion of
+ *     its parts.
  */
 import { createHash } from 'node:crypto'
 import {
+  AbortMultipartUploadCommand,
   DeleteObjectCommand,
   GetObjectCommand,
   HeadBucketCommand,
@@ -24,8 +29,7 @@ import { Upload } from '@aws-sdk/lib-storage'
 import { createSemaphore } from '../../gateway/files/semaphore.ts'
 import type { Files, StoredBytes } from '../../gateway/ports.ts'
 import type { FileList } from '../storage/file-list.ts'
-
-type Body = AsyncIterable<Uint8Array> & { destroy(): void }
+import { type Body, flowing, PATIENCE, type Patience, SilentStore, sending } from './sending.ts'
 
 /** Where files are stored. Credentials come from the environment of the process. */
 export interface Bucket {
@@ -51,6 +55,8 @@ const MAX_BUFFERED_BYTES = 16 * PART_BYTES
  * read everything. With the default of 50, 50 slow clients would block all other transfers.
  */
 const MAX_SOCKETS = 1000
+/** Maximum time in milliseconds in which a connection to the store is established. */
+const CONNECTION_MS = 5000
 
 /** A store of files in S3. */
 export interface S3Files extends Files, FileList {
@@ -59,16 +65,19 @@ export interface S3Files extends Files, FileList {
    * @throws Error when the bucket cannot be reached with the credentials.
    */
   check(): Promise<void>
+  /** Ends all operations in progress. */
   close(): void
 }
 
 /**
  * Opens a store.
  * @param config additional options of the client, such as credentials in tests.
+ * @param patience how long to wait for the store.
  */
 export function openS3(
   { bucket: Bucket, prefix, endpoint, region }: Bucket,
   config: S3ClientConfig = {},
+  patience: Patience = PATIENCE,
 ): S3Files {
   const client = new S3Client({
     region,
@@ -79,17 +88,41 @@ export function openS3(
     // them in trailers. The service checks SHA-256 itself.
     requestChecksumCalculation: 'WHEN_REQUIRED',
     responseChecksumValidation: 'WHEN_REQUIRED',
+    // With this header, the client would wait 6 s for a store that does not answer before it sends
+    // the body, and would open a connection for each part.
+    expectContinueHeader: false,
     requestHandler: {
+      connectionTimeout: CONNECTION_MS,
       httpAgent: { maxSockets: MAX_SOCKETS },
       httpsAgent: { maxSockets: MAX_SOCKETS },
     },
     ...config,
   })
+  const closed = new AbortController()
+  const send = sending(client, patience, closed.signal)
   const buffered = createSemaphore(MAX_BUFFERED_BYTES)
+  /** Rejects the uploads that wait for buffers. */
+  const waiting = new Set<(error: SilentStore) => void>()
+  const buffers = async (): Promise<() => void> => {
+    const granted = buffered.acquire(2 * PART_BYTES)
+    let fail = (_: SilentStore): void => {}
+    const failed = new Promise<never>((_, reject) => {
+      fail = reject
+    })
+    waiting.add(fail)
+    try {
+      return await Promise.race([granted, failed])
+    } catch (error) {
+      void granted.then((release) => release())
+      throw error
+    } finally {
+      waiting.delete(fail)
+    }
+  }
   const at = (name: string) => ({ Bucket, Key: `${prefix}${name}` })
   const get = async (name: string, range?: string) => {
     try {
-      const { Body, ContentRange } = await client.send(
+      const { Body, ContentRange } = await send(
         new GetObjectCommand({ ...at(name), ...(range !== undefined && { Range: range }) }),
       )
       return Body && { body: Body as Body, from: Number(/\d+/.exec(ContentRange ?? '')?.[0] ?? 0) }
@@ -100,17 +133,17 @@ export function openS3(
   }
   return {
     put: async (name, bytes) => {
-      await client.send(new PutObjectCommand({ ...at(name), Body: bytes }))
+      await send(new PutObjectCommand({ ...at(name), Body: bytes }))
     },
     get: async (name) => {
       const found = await get(name)
       if (!found) return undefined
       const chunks: Uint8Array[] = []
-      for await (const chunk of found.body) chunks.push(chunk)
+      for await (const chunk of flowing(found.body, patience.silence)) chunks.push(chunk)
       return Buffer.concat(chunks)
     },
-    write: async (name, bytes): Promise<StoredBytes> => {
-      const release = await buffered.acquire(2 * PART_BYTES)
+    write: async (name, bytes, gone): Promise<StoredBytes> => {
+      const release = await buffers()
       const hash = createHash('sha256')
       let size_bytes = 0
       let fault: { readonly error: unknown } | undefined
@@ -128,17 +161,32 @@ export function openS3(
           throw error
         }
       }
+      let fail = (_: SilentStore): void => {}
+      const failed = new Promise<never>((_, reject) => {
+        fail = reject
+      })
+      const silent = (error: unknown): never => {
+        if (error instanceof SilentStore) for (const one of [fail, ...waiting]) one(error)
+        throw error
+      }
       const upload = new Upload({
-        client,
+        client: Object.assign(Object.create(client) as S3Client, {
+          // Without a client, only the deletion of the parts is still sent.
+          send: (command: Parameters<typeof send>[0]) =>
+            send(command, command instanceof AbortMultipartUploadCommand ? undefined : gone).catch(
+              silent,
+            ),
+        }),
         params: { ...at(name), Body: ReadableStream.from(counted()) },
         partSize: PART_BYTES,
         queueSize: 1,
       })
       try {
-        await upload.done()
+        // If the upload fails, the library deletes its parts.
+        await Promise.race([upload.done(), failed])
       } catch (error) {
-        // The library aborts the upload, so that its parts are deleted.
-        throw fault ? fault.error : error
+        // If the deletion of the parts failed, the error is that of the deletion.
+        throw fault ? fault.error : gone?.aborted ? gone.reason : error
       } finally {
         release()
       }
@@ -146,16 +194,18 @@ export function openS3(
     },
     read: async (name, start, end) => {
       const found = await get(name, start < end ? `bytes=${start}-${end - 1}` : undefined)
-      if (start < end) return found && between(found.body, start - found.from, end - found.from)
-      found?.body.destroy()
-      return found && nothing()
+      if (!found) return undefined
+      const { body, from } = found
+      if (start < end) return between(body, patience.silence, start - from, end - from)
+      body.destroy()
+      return nothing()
     },
     delete: async (name) => {
-      await client.send(new DeleteObjectCommand(at(name)))
+      await send(new DeleteObjectCommand(at(name)))
     },
     list: async (start, after, limit) => {
       const MaxKeys = Math.min(limit, MAX_KEYS)
-      const { Contents = [] } = await client.send(
+      const { Contents = [] } = await send(
         new ListObjectsV2Command({
           Bucket,
           Prefix: `${prefix}${start}`,
@@ -171,9 +221,12 @@ export function openS3(
       return { files, ...(next !== undefined && { next }) }
     },
     check: async () => {
-      await client.send(new HeadBucketCommand({ Bucket }))
+      await send(new HeadBucketCommand({ Bucket }))
     },
-    close: () => client.destroy(),
+    close: () => {
+      closed.abort(new Error('the store of files is closed'))
+      client.destroy()
+    },
   }
 }
 async function* nothing(): AsyncGenerator<Uint8Array, void> {}
@@ -181,10 +234,15 @@ async function* nothing(): AsyncGenerator<Uint8Array, void> {}
  * Yields the bytes of a body from `start` (inclusive) to `end` (exclusive). The rest is not read.
  * @throws Error when the body ends earlier, or begins later.
  */
-async function* between(body: Body, start: number, end: number): AsyncGenerator<Uint8Array, void> {
+async function* between(
+  body: Body,
+  silence: number,
+  start: number,
+  end: number,
+): AsyncGenerator<Uint8Array, void> {
   let at = 0
   if (start >= 0)
-    for await (const chunk of body) {
+    for await (const chunk of flowing(body, silence)) {
       const part = chunk.subarray(Math.max(0, start - at), Math.max(0, end - at))
       at += chunk.length
       if (part.length > 0) yield part

@@ -2,21 +2,22 @@
 import type { Files } from '../../gateway/ports.ts'
 import { StartFault } from '../process/fault.ts'
 import type { FileList } from '../storage/file-list.ts'
-import type { Bucket } from './files.ts'
+import type { Bucket, S3Files } from './files.ts'
 
 /**
  * Opens the store of files. The S3 client is loaded only if a bucket is set.
  * @param stops receives the function that closes the store.
+ * @param open opens the store in the bucket.
  * @throws StartFault when the bucket cannot be reached.
  */
 export async function openFiles(
   bucket: Bucket | undefined,
   blobs: Files & FileList,
   stops: (() => Promise<void>)[],
+  open = async (wanted: Bucket): Promise<S3Files> => (await import('./files.ts')).openS3(wanted),
 ): Promise<Files & FileList> {
   if (!bucket) return blobs
-  const { openS3 } = await import('./files.ts')
-  const files = openS3(bucket)
+  const files = await open(bucket)
   stops.push(async () => files.close())
   await files.check().catch((error: Error) => {
     throw new StartFault(

@@ -132,6 +132,7 @@ async function receive(
         files,
         reservation,
         arriving(part, fields, reservation, limit),
+        upload.ended,
       )
       file = { stored, type: part.type }
     }
@@ -200,9 +201,10 @@ async function store(
   files: Files,
   { blob }: Reservation,
   bytes: AsyncIterable<Buffer>,
+  ended: AbortSignal,
 ): Promise<StoredBytes> {
   try {
-    return await files.write(blob, bytes)
+    return await files.write(blob, bytes, ended)
   } catch (error) {
     if (error instanceof UploadRefused || error instanceof UploadCut) throw error
     world.log.warn({ event: 'file_store_failed', err: error, blob }, 'file not stored')
