@@ -145,7 +145,7 @@ async function store(
   }
   // These refusals mean that the session has ended or has abandoned the upload, so nothing refers
   // to the file. After any other refusal, the session may have accepted the file.
-  if (done.refused === 'not_found' || done.refused === 'conflict') await eraseFile(files, place)
+  if (done.refused === 'not_found' || done.refused === 'conflict') await eraseFile(world, place)
   return done
 }
 /**
@@ -198,7 +198,7 @@ const detach: Prepare = (edge, call, _identity, origin) => {
       const erased = await completeRemoval({ world, origin }, project, id)
       // `completeRemoval` does not erase a file that an earlier release stored, because such a file
       // has no artifact actor. It is erased here instead.
-      if (!erased) await eraseFile(world.files, fileName(project, id))
+      if (!erased) await eraseFile(world, fileName(project, id))
     },
   }
 }

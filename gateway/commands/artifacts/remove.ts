@@ -23,7 +23,7 @@ export async function completeRemoval(
   if (!kept || isRefusal(kept) || kept.state !== 'deleted' || !world.files) return false
   const { artifact, blob, until } = kept
   if (until === undefined || until <= world.now()) return false
-  await eraseFile(world.files, blob)
+  await eraseFile(world, blob)
   const { id, size_bytes: bytes } = artifact
   await toQuota({ world, origin }, 'quota.refund', { artifact: id, bytes, until, direct: true })
   return true

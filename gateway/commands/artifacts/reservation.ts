@@ -98,7 +98,7 @@ export async function reserveUpload(
   artifact: string,
   size: number | undefined,
 ): Promise<Reservation | Refusal> {
-  const { world, files, project, lease, origin } = context
+  const { world, project, lease, origin } = context
   const to = artifactAt(project, artifact)
   const blob = blobName(project, artifact, hexOf(world.random(8)))
   const reserved = await toArtifact(context, to, 'artifact.reserve', {
@@ -119,7 +119,7 @@ export async function reserveUpload(
     const given = await toArtifact(context, to, 'artifact.abandon', {})
     if (isRefusal(given)) return undefined
     if (given.reply.state === 'abandoned') {
-      await eraseFile(files, blob)
+      await eraseFile(world, blob)
       await toQuota(context, 'quota.release', { artifact, until })
       return undefined
     }
