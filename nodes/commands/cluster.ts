@@ -17,9 +17,11 @@ import { newOwnerKey } from '../storage/owner-key.ts'
 import { letOthersEnter, privateFolder, writePrivate } from '../storage/private.ts'
 import { type Child, startNodeProcess } from './child.ts'
 
+/** Milliseconds before a node that ended, or did not start again, is started. */
+const NODE_RESTART_MS = 500
+
 interface Member {
   readonly name: string
-  pid(): number
   stop(): Promise<void>
 }
 
@@ -77,8 +79,6 @@ export async function runCluster({ config, variables, remarks }: ClusterConfig):
   const ports = await Promise.all(
     [0, 1, 2].map(async () => ({ client: await freePort(), route: await freePort() })),
   )
-  const servers = await Promise.all(ports.map((_, i) => nats(i)))
-  members.push(...servers)
   const addresses = ports.map(({ client }) => `nats://127.0.0.1:${client}`).join(',')
   const common = {
     ...variables,
@@ -88,7 +88,7 @@ export async function runCluster({ config, variables, remarks }: ClusterConfig):
     BATON_ROOT_KEY: key,
   }
 
-  async function nats(i: number): Promise<Member> {
+  async function nats(i: number): Promise<void> {
     const name = `nats-${i + 1}`
     let server: Server
     const start = async (): Promise<void> => {
@@ -120,11 +120,18 @@ export async function runCluster({ config, variables, remarks }: ClusterConfig):
       if (!stopping) await start().catch(again)
     }
     await start()
-    return { name, pid: () => server.pid, stop: () => server.stop() }
+    members.push({ name, stop: () => server.stop() })
   }
 
-  async function node(name: ClusterNode, port?: number): Promise<Member> {
+  async function node(name: ClusterNode, port?: number): Promise<void> {
     let child: Child
+    members.push({
+      name,
+      stop: async () => {
+        child.kill('SIGTERM')
+        await child.exited
+      },
+    })
     const start = async (): Promise<void> => {
       const started = (child = startNodeProcess(name, {
         ...common,
@@ -139,36 +146,43 @@ export async function runCluster({ config, variables, remarks }: ClusterConfig):
       void started.exited.then((how) => {
         if (stopping) return
         say(`${name} exited (${how}); restarting it`)
-        setTimeout(() => {
-          if (!stopping) start().catch((error: Error) => say(error.message))
-        }, 500)
+        void again()
+      })
+    }
+    const again = async (): Promise<void> => {
+      await new Promise((done) => setTimeout(done, NODE_RESTART_MS))
+      if (stopping) return
+      await start().catch((error: Error) => {
+        if (stopping) return
+        say(`${error.message}; restarting it`)
+        void again()
       })
     }
     await start()
-    return {
-      name,
-      pid: () => child.pid,
-      stop: async () => {
-        child.kill('SIGTERM')
-        await child.exited
-      },
-    }
   }
 
-  const stop = async (): Promise<void> => {
+  /** @param code the exit code of this process. */
+  const stop = async (code = 0): Promise<void> => {
     if (stopping) return
     stopping = true
     for (const member of members.reverse()) await member.stop().catch(() => {})
-    process.exit(0)
+    process.exit(code)
   }
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void stop())
 
-  members.push(await node('shards-1'))
-  members.push(...(await Promise.all([node('shards-2'), node('views-1')])))
-  const [first, second] = await gatewayPorts(config)
-  members.push(...(await Promise.all([node('gateway-1', first), node('gateway-2', second)])))
-  const [url, other] = [urlOf(config, first), urlOf(config, second)]
-  say(`\nThe cluster is ready: ${url} and ${other}`)
-  if (config.root_key === undefined) say(`The owner key is in ${join(folder, 'root.key')}`)
-  say(`Try next:  npm run tour -- --server ${url},${other}`)
+  try {
+    await Promise.all(ports.map((_, i) => nats(i)))
+    await node('shards-1')
+    await Promise.all([node('shards-2'), node('views-1')])
+    const [first, second] = await gatewayPorts(config)
+    await Promise.all([node('gateway-1', first), node('gateway-2', second)])
+    const [url, other] = [urlOf(config, first), urlOf(config, second)]
+    say(`\nThe cluster is ready: ${url} and ${other}`)
+    if (config.root_key === undefined) say(`The owner key is in ${join(folder, 'root.key')}`)
+    say(`Try next:  npm run tour -- --server ${url},${other}`)
+  } catch (error) {
+    if (stopping) return
+    warn(`The cluster did not start: ${(error as Error).message}. Its other processes are stopped.`)
+    await stop(1)
+  }
 }
