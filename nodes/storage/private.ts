@@ -6,13 +6,14 @@
 import {
   chmodSync,
   closeSync,
+  existsSync,
   mkdirSync,
   openSync,
   readdirSync,
   statSync,
   writeFileSync,
 } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 
 /** Permission bits of folders: only the owner has access. */
 const FOLDER = 0o700
@@ -34,8 +35,20 @@ function setMode(path: string, mode: number): void {
 
 /** Creates a folder with mode 0700, or gives an existing one that mode. */
 export function privateFolder(path: string): void {
-  mkdirSync(path, { recursive: true, mode: FOLDER })
+  try {
+    mkdirSync(path, { recursive: true, mode: FOLDER })
+  } catch (error) {
+    // On a read-only file system, Node reports ENOENT for a recursive call. A plain call for the
+    // first missing folder reports the cause.
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') mkdirSync(firstMissing(path))
+    throw error
+  }
   setMode(path, FOLDER)
+}
+/** Returns the topmost folder of a path that does not exist. */
+function firstMissing(path: string): string {
+  const parent = dirname(resolve(path))
+  return parent === resolve(path) || existsSync(parent) ? path : firstMissing(parent)
 }
 
 /**
