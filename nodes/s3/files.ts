@@ -29,7 +29,7 @@ import { Upload } from '@aws-sdk/lib-storage'
 import { createSemaphore } from '../../gateway/files/semaphore.ts'
 import type { Files, StoredBytes } from '../../gateway/ports.ts'
 import type { FileList } from '../storage/file-list.ts'
-import { type Body, flowing, PATIENCE, type Patience, SilentStore, sending } from './sending.ts'
+import { type Body, flowing, SilentStore, sending, TIMEOUTS_MS, type Timeouts } from './sending.ts'
 
 /** Where files are stored. Credentials come from the environment of the process. */
 export interface Bucket {
@@ -72,12 +72,12 @@ export interface S3Files extends Files, FileList {
 /**
  * Opens a store.
  * @param config additional options of the client, such as credentials in tests.
- * @param patience how long to wait for the store.
+ * @param timeouts how long to wait for the store.
  */
 export function openS3(
   { bucket: Bucket, prefix, endpoint, region }: Bucket,
   config: S3ClientConfig = {},
-  patience: Patience = PATIENCE,
+  timeouts: Timeouts = TIMEOUTS_MS,
 ): S3Files {
   const client = new S3Client({
     region,
@@ -99,7 +99,7 @@ export function openS3(
     ...config,
   })
   const closed = new AbortController()
-  const send = sending(client, patience, closed.signal)
+  const send = sending(client, timeouts, closed.signal)
   const buffered = createSemaphore(MAX_BUFFERED_BYTES)
   /** Rejects the uploads that wait for buffers. */
   const waiting = new Set<(error: SilentStore) => void>()
@@ -139,7 +139,7 @@ export function openS3(
       const found = await get(name)
       if (!found) return undefined
       const chunks: Uint8Array[] = []
-      for await (const chunk of flowing(found.body, patience.silence)) chunks.push(chunk)
+      for await (const chunk of flowing(found.body, timeouts.silence)) chunks.push(chunk)
       return Buffer.concat(chunks)
     },
     write: async (name, bytes, gone): Promise<StoredBytes> => {
@@ -196,7 +196,7 @@ export function openS3(
       const found = await get(name, start < end ? `bytes=${start}-${end - 1}` : undefined)
       if (!found) return undefined
       const { body, from } = found
-      if (start < end) return between(body, patience.silence, start - from, end - from)
+      if (start < end) return between(body, timeouts.silence, start - from, end - from)
       body.destroy()
       return nothing()
     },

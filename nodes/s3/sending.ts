@@ -21,14 +21,14 @@ import {
 } from '@aws-sdk/client-s3'
 
 /** Maximum time in milliseconds without progress. */
-export interface Patience {
+export interface Timeouts {
   /** For all commands except those with another limit here. */
   readonly silence: number
   /** For the completion of a multipart upload, which the store may check for a long time. */
   readonly completion: number
 }
 /** Below `BATON_DEADLINE`, so that requests are answered in time. */
-export const PATIENCE: Patience = { silence: 10_000, completion: 30_000 }
+export const TIMEOUTS_MS: Timeouts = { silence: 10_000, completion: 30_000 }
 
 /** Thrown when the store does not answer in time. */
 export class SilentStore extends Error {
@@ -54,13 +54,13 @@ export type Send = <In extends ServiceInputTypes, Out extends ServiceOutputTypes
 ) => Promise<Out>
 
 /**
- * Returns a function that sends commands with a limited patience.
+ * Returns a function that sends commands within these time limits.
  * @param closed ends all commands when it is aborted.
  */
-export function sending(client: S3Client, patience: Patience, closed: AbortSignal): Send {
+export function sending(client: S3Client, timeouts: Timeouts, closed: AbortSignal): Send {
   return async (command, stop) => {
     const limit =
-      command instanceof CompleteMultipartUploadCommand ? patience.completion : patience.silence
+      command instanceof CompleteMultipartUploadCommand ? timeouts.completion : timeouts.silence
     const end = new AbortController()
     const signals = stop ? [closed, stop] : [closed]
     for (const signal of signals) if (signal.aborted) throw signal.reason

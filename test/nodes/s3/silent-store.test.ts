@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { openS3 } from '../../../nodes/s3/files.ts'
 import { openFiles } from '../../../nodes/s3/open-files.ts'
-import { PATIENCE } from '../../../nodes/s3/sending.ts'
+import { TIMEOUTS_MS } from '../../../nodes/s3/sending.ts'
 import { startS3Server } from './server.ts'
 
 const MIB = 2 ** 20
@@ -93,7 +93,7 @@ t.test('uploads that wait for buffers are ended too; later ones succeed', async 
 })
 
 t.test('an upload whose client has gone ends without waiting for the store', async (t) => {
-  const patient = openS3(bucket, { credentials }, PATIENCE)
+  const patient = openS3(bucket, { credentials }, TIMEOUTS_MS)
   t.teardown(() => patient.close())
   const gone = new AbortController()
   ignored = ({ method }) => method === 'PUT'
@@ -120,7 +120,7 @@ t.test('a start with a store that does not answer fails with the reason', async 
 })
 
 t.test('closing the store ends what is in progress', async (t) => {
-  const closing = openS3(bucket, { credentials }, PATIENCE)
+  const closing = openS3(bucket, { credentials }, TIMEOUTS_MS)
   ignored = () => true
   const asked = new Promise<void>((resolve) => {
     arrived = resolve
