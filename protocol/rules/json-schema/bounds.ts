@@ -70,11 +70,17 @@ export const bounds: Readonly<Record<string, Keyword>> = {
   maxProperties: sized('members', 'maxProperties', false),
   uniqueItems: ({ value, budget, fail }, given) => {
     if (given !== true || !Array.isArray(value)) return true
-    const known = new Set<string>()
+    // A primitive is compared directly, and an array or an object by its canonical text.
+    const primitives = new Set<unknown>()
+    const texts = new Set<unknown>()
     for (const [index, item] of value.entries()) {
-      const text = canonical(item, budget, 0)
-      if (known.has(text)) return fail('repeats an earlier item', {}, index)
-      known.add(text)
+      const composite = typeof item === 'object' && item !== null
+      if (!composite)
+        spend(budget, COMPARE_STEPS + (typeof item === 'string' ? item.length >> 2 : 0))
+      const known = composite ? texts : primitives
+      const key = composite ? canonical(item, budget, 0) : item
+      if (known.has(key)) return fail('repeats an earlier item', {}, index)
+      known.add(key)
     }
     return true
   },
@@ -99,6 +105,7 @@ function decimal(value: number): { digits: bigint; exponent: number } {
  */
 function canonical(value: unknown, budget: Budget, depth: number): string {
   if (depth > MAX_NESTING) spend(budget, Number.POSITIVE_INFINITY)
+  spend(budget, SERIALIZE_STEPS)
   const parts = (texts: string[]): string => {
     const text = texts.join()
     spend(budget, text.length >> 2)
@@ -107,11 +114,11 @@ function canonical(value: unknown, budget: Budget, depth: number): string {
   if (Array.isArray(value))
     return `[${parts(value.map((item) => canonical(item, budget, depth + 1)))}]`
   if (!isObject(value)) {
-    spend(budget, typeof value === 'string' ? 1 + (value.length >> 2) : 1)
+    if (typeof value === 'string') spend(budget, value.length >> 2)
     return JSON.stringify(value) ?? 'null'
   }
   const names = Object.keys(value).sort()
-  spend(budget, 4 * names.length)
+  spend(budget, SERIALIZE_STEPS * names.length)
   return `{${parts(names.map((name) => `${JSON.stringify(name)}:${canonical(value[name], budget, depth + 1)}`))}}`
 }
 /**
@@ -119,3 +126,7 @@ function canonical(value: unknown, budget: Budget, depth: number): string {
  * fails as if the budget were exhausted.
  */
 const MAX_NESTING = 64
+/** Steps of looking up and storing one item in a set. */
+const COMPARE_STEPS = 10
+/** Steps of serializing one value or one property name, without the length of its text. */
+const SERIALIZE_STEPS = 50
