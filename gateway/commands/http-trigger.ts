@@ -14,6 +14,7 @@ import { handleId } from '../../protocol/loops/handles.ts'
 import type { TriggerFacts } from '../../protocol/loops/rows.ts'
 import { countRefusal } from '../auth/rate.ts'
 import type { Edge } from '../call.ts'
+import { parseJson } from '../http/json.ts'
 import { originOf } from '../http/origin.ts'
 import type { Incoming } from '../http/request.ts'
 import type { Answer } from '../http/respond.ts'
@@ -179,12 +180,9 @@ function keyBehind(secret: Uint8Array): Uint8Array {
 function bodyOf({ body, broken }: Incoming): JsonObject | Refusal {
   if (broken) return refuseFields({ field: 'body', message: 'is not UTF-8' })
   if (body.trim() === '') return {}
-  let value: unknown
-  try {
-    value = JSON.parse(body)
-  } catch {
-    return refuseFields({ field: 'body', message: 'is not JSON' })
-  }
+  const parsed = parseJson(body)
+  if ('fault' in parsed) return refuseFields({ field: 'body', message: parsed.fault })
+  const { value } = parsed
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     return refuseFields({ field: 'body', message: 'must be a JSON object', expected: 'object' })
   const fault = unsafeValueFault(value)

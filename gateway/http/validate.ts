@@ -15,6 +15,7 @@ import {
 } from '../../protocol/errors.ts'
 import { member } from '../../protocol/rules/schema-faults/explain.ts'
 import { faultsOf } from '../../protocol/rules/schema-faults/faults.ts'
+import { parseJson } from './json.ts'
 
 type Values = Readonly<Record<string, unknown>>
 interface Described {
@@ -138,15 +139,9 @@ export function readBody(
   )
     return refuse('unsupported_media_type', { content_type: type })
   if (text === undefined) return refuseFields({ field: 'body', message: 'is not UTF-8' })
-  let value: unknown
-  try {
-    value = JSON.parse(text)
-  } catch (error) {
-    return refuseFields({
-      field: 'body',
-      message: `is not JSON: ${(error as Error).message.slice(0, 200)}`,
-    })
-  }
+  const parsed = parseJson(text)
+  if ('fault' in parsed) return refuseFields({ field: 'body', message: parsed.fault })
+  const { value } = parsed
   const fault = unsafeValueFault(value)
   if (fault) return refuseFields({ ...fault, field: fault.field || 'body' })
   if (!schema) {
@@ -198,62 +193,56 @@ function withoutNulls(schema: Described, value: unknown): unknown {
  * infinity. JSON cannot express infinity, so the stored value would differ from the value in
  * memory. Returns one of the faults; undefined for a safe value.
  */
-export const unsafeValueFault = (value: unknown): FieldError | undefined =>
-  isSuspect(value, 1) ? suspect(value) : undefined
-
-/**
- * Returns whether `suspect` would find a fault. Almost every value passes, so the same rules are
- * first applied here without building paths.
- */
-function isSuspect(value: unknown, depth: number): boolean {
-  if (typeof value === 'number') return !Number.isFinite(value)
-  if (typeof value !== 'object' || value === null) return false
-  if (depth > MAX_DEPTH) return true
-  if (Array.isArray(value)) return value.some((item) => isSuspect(item, depth + 1))
-  for (const key in value) {
-    if (
-      key === '__proto__' ||
-      key === 'constructor' ||
-      isSuspect((value as Values)[key], depth + 1)
-    )
-      return true
-  }
-  return false
+export function unsafeValueFault(value: unknown): FieldError | undefined {
+  const found = findUnsafe(value, 1)
+  if (!found) return undefined
+  const { keys, ...fault } = found
+  return { field: keys.reduceRight<string>(member, ''), ...fault }
 }
 
-function suspect(root: unknown): FieldError | undefined {
-  const stack: { value: unknown; path: string; depth: number }[] = [
-    { value: root, path: '', depth: 1 },
-  ]
-  for (let top = stack.pop(); top; top = stack.pop()) {
-    const { value, path, depth } = top
-    if (typeof value === 'number' && !Number.isFinite(value))
-      return { field: path, message: 'is too large a number' }
-    if (typeof value !== 'object' || value === null) continue
-    if (depth > MAX_DEPTH)
-      return {
-        field: path,
-        message: `is nested more than ${MAX_DEPTH} levels deep`,
-        expected: { maxDepth: MAX_DEPTH },
-      }
-    if (Array.isArray(value)) {
-      value.forEach((item, index) => {
-        if (holds(item)) stack.push({ value: item, path: member(path, index), depth: depth + 1 })
-      })
-      continue
+/** A fault, with the keys of its path from the innermost to the outermost. */
+interface Unsafe extends Omit<FieldError, 'field'> {
+  readonly keys: (string | number)[]
+}
+
+/**
+ * Returns the first fault in a value. Almost every value is safe, so the path is built only when a
+ * fault was found.
+ */
+function findUnsafe(value: unknown, depth: number): Unsafe | undefined {
+  if (typeof value === 'number')
+    return Number.isFinite(value) ? undefined : { keys: [], message: 'is too large a number' }
+  if (typeof value !== 'object' || value === null) return undefined
+  if (depth > MAX_DEPTH)
+    return {
+      keys: [],
+      message: `is nested more than ${MAX_DEPTH} levels deep`,
+      expected: { maxDepth: MAX_DEPTH },
     }
-    for (const [key, item] of Object.entries(value)) {
-      if (
-        key === '__proto__' ||
-        (key === 'constructor' &&
-          typeof item === 'object' &&
-          item !== null &&
-          Object.hasOwn(item, 'prototype'))
-      )
-        return { field: member(path, key), message: 'is not allowed as a name' }
-      if (holds(item)) stack.push({ value: item, path: member(path, key), depth: depth + 1 })
+  if (Array.isArray(value)) {
+    for (let index = 0; index < value.length; index++) {
+      const found = findUnsafe(value[index], depth + 1)
+      if (found) return inside(found, index)
     }
+    return undefined
+  }
+  for (const key in value) {
+    const item = (value as Values)[key]
+    const found = isUnsafeName(key, item)
+      ? { keys: [], message: 'is not allowed as a name' }
+      : findUnsafe(item, depth + 1)
+    if (found) return inside(found, key)
   }
   return undefined
 }
-const holds = (item: unknown): boolean => typeof item === 'object' || typeof item === 'number'
+
+function inside(found: Unsafe, key: string | number): Unsafe {
+  found.keys.push(key)
+  return found
+}
+const isUnsafeName = (key: string, item: unknown): boolean =>
+  key === '__proto__' ||
+  (key === 'constructor' &&
+    typeof item === 'object' &&
+    item !== null &&
+    Object.hasOwn(item, 'prototype'))

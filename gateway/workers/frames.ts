@@ -7,6 +7,13 @@ import type { TSchema } from 'typebox'
 import { Compile } from 'typebox/compile'
 import { explain } from '../../protocol/rules/schema-faults/explain.ts'
 import { type FrameError, type Up, up } from '../../protocol/workers/socket.ts'
+import { MAX_NAMES, parseJson } from '../http/json.ts'
+
+/**
+ * Maximum number of different names in a frame. It is higher than for bodies, so that a result of
+ * 1 MiB with short names does not exceed it.
+ */
+const MAX_FRAME_NAMES = 2 * MAX_NAMES
 
 const checks = new Map(
   Object.entries(up).map(([type, schema]) => [type, { schema, fits: Compile(schema as TSchema) }]),
@@ -36,12 +43,9 @@ type Read =
  * some clients send unset fields as null.
  */
 export function readFrame(text: string): Read {
-  let value: unknown
-  try {
-    value = JSON.parse(text)
-  } catch {
-    return { fault: 'bad_frame', message: 'the message is not JSON' }
-  }
+  const parsed = parseJson(text, MAX_FRAME_NAMES)
+  if ('fault' in parsed) return { fault: 'bad_frame', message: `the message ${parsed.fault}` }
+  const { value } = parsed
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     return { fault: 'bad_frame', message: 'a frame must be a JSON object' }
   const frame = value as Record<string, unknown>

@@ -25,6 +25,7 @@ import type { ServicePublication } from '../../../protocol/events/sources.ts'
 import { getOwn } from '../../../protocol/lookup.ts'
 import { countRefusal } from '../../auth/rate.ts'
 import type { Edge } from '../../call.ts'
+import { parseJson } from '../../http/json.ts'
 import { originOf } from '../../http/origin.ts'
 import type { Incoming } from '../../http/request.ts'
 import type { Answer } from '../../http/respond.ts'
@@ -132,12 +133,9 @@ function refused(receiver: Receiver, incoming: Incoming, now: number): Refusal |
 function bodyOf(incoming: Incoming): JsonObject | Refusal {
   const form = incoming.header('content-type')?.toLowerCase().startsWith(FORM)
   const text = form ? (new URLSearchParams(incoming.body).get('payload') ?? '') : incoming.body
-  let value: unknown
-  try {
-    value = JSON.parse(text)
-  } catch {
-    return refuseFields({ field: 'body', message: 'is not JSON' })
-  }
+  const parsed = parseJson(text)
+  if ('fault' in parsed) return refuseFields({ field: 'body', message: parsed.fault })
+  const { value } = parsed
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     return refuseFields({ field: 'body', message: 'must be a JSON object', expected: 'object' })
   const fault = unsafeValueFault(value)

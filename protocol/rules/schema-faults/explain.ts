@@ -166,10 +166,9 @@ function array(
   if (schema.uniqueItems && new Set(value.map((item) => JSON.stringify(item))).size < value.length)
     say('must not repeat an item', { uniqueItems: true })
   const { items } = schema
-  if (items)
-    value.forEach((item, index) => {
-      walk(items, item, member(path, index), faults)
-    })
+  if (!items) return
+  for (let index = 0; index < value.length && faults.length < MAX_FAULTS; index++)
+    walk(items, value[index], member(path, index), faults)
 }
 
 function object(
@@ -204,8 +203,11 @@ function object(
       { maxProperties: schema.maxProperties },
       Object.keys(value).length,
     )
-  for (const [name, item] of Object.entries(value)) {
+  // The entries are not collected first, because the value may have many more than are reported.
+  for (const name in value) {
     if (faults.length >= MAX_FAULTS) return
+    if (!Object.hasOwn(value, name)) continue
+    const item = value[name]
     if (schema.propertyNames)
       faults.push(
         ...explain(schema.propertyNames, name, member(path, name)).map((fault) => ({
