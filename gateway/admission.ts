@@ -81,7 +81,11 @@ const requireFreshLease: Stage = ({ edge }) =>
  * its console session. A stream does not count as a use of a session, because it stays open and
  * reconnects without user action.
  */
-function presentedBy({ edge, routed, incoming }: Admission): MaybePromise<Caller | Refusal> {
+function presentedBy({
+  edge,
+  routed,
+  incoming,
+}: Pick<Admission, 'edge' | 'routed' | 'incoming'>): MaybePromise<Caller | Refusal> {
   const { world, authentication } = edge
   const header = incoming.header('authorization')
   const hash = header === undefined ? sessionCookieOf(world, incoming) : undefined
@@ -102,6 +106,10 @@ function presentedBy({ edge, routed, incoming }: Admission): MaybePromise<Caller
     },
   )
 }
+
+/** Returns whether a request presents a credential of a caller. */
+export const isKnown = (edge: Edge, routed: Routed, incoming: Incoming): MaybePromise<boolean> =>
+  andThen(presentedBy({ edge, routed, incoming }), (caller) => !isRefusal(caller))
 
 const authenticate: Stage = (admission) => {
   const { edge, incoming, exchange } = admission
@@ -246,6 +254,8 @@ const validateBody: Stage = (admission) => {
     return refuse('payload_too_large', { limit: row.shape.limit ?? MAX_BODY_BYTES })
   // A streamed body is read by the handler, which then repeats admission (`admitted`).
   if (row.shape.upload === 'streamed') return undefined
+  // The credential became known only after the body was discarded.
+  if (incoming.broken === 'unread') return refuse('service_unavailable')
   if (row.shape.upload)
     return readUpload(edge.bodyMemory, row, incoming, exchange).then((read) => {
       if (isRefusal(read)) return read

@@ -36,8 +36,10 @@ export interface Edge {
   /** Undefined when requests are not limited. */
   readonly limits: Limits | undefined
   readonly followers: Followers
-  /** Limits the memory that files occupy while they are transferred. */
+  /** Limits the memory that files and large bodies of known callers occupy. */
   readonly bodyMemory: Semaphore
+  /** Limits the memory that large bodies of requests without credentials occupy. */
+  readonly publicBodyMemory: Semaphore
   /** Limits the number of streamed uploads that receive bytes at the same time. */
   readonly uploadTurns: UploadTurns
   readonly sessionVisibility: SessionVisibility

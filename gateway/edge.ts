@@ -4,7 +4,7 @@ import { createLimits } from './auth/rate.ts'
 import type { Edge } from './call.ts'
 import { callParts } from './command.ts'
 import type { Directory } from './directory.ts'
-import { createBodyMemory } from './files/transfers.ts'
+import { createBodyMemory, createPublicBodyMemory } from './files/transfers.ts'
 import { createUploadTurns } from './files/upload.ts'
 import { openLeaseGate } from './lease-gate.ts'
 import type { World } from './ports.ts'
@@ -27,6 +27,7 @@ export const createEdge = (
   limits: createLimits(world),
   followers: openFollowers(world),
   bodyMemory: createBodyMemory(),
+  publicBodyMemory: createPublicBodyMemory(),
   uploadTurns: createUploadTurns(world),
   parts: callParts,
   sessionVisibility: openSessionVisibility({ world, directory }),

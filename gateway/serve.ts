@@ -8,7 +8,7 @@
 import type { HttpRequest, HttpResponse } from 'uWebSockets.js'
 import { errorBody, errors, isRefusal, type Refusal, refuse } from '../protocol/errors.ts'
 import { corsHeaders } from './http/cors.ts'
-import { Incoming, type RouteFacts } from './http/request.ts'
+import { type BodyAdmission, Incoming, type RouteFacts } from './http/request.ts'
 import { requestIdOf } from './http/request-id.ts'
 import { type Answer, Exchange } from './http/respond.ts'
 import type { MaybePromise } from './maybe-promise.ts'
@@ -21,7 +21,7 @@ type Given = Answer | Refusal | undefined
  */
 export type Handler = (incoming: Incoming, exchange: Exchange) => MaybePromise<Given>
 /** A route: the name under which logs and metrics report its requests, and their handler. */
-export interface Route extends RouteFacts {
+export interface Route extends RouteFacts, BodyAdmission {
   readonly operation: string
   readonly handler: Handler
 }
@@ -76,7 +76,7 @@ export function answerOf(refusal: Refusal): Answer {
 export function serve(service: Service, route: Route, res: HttpResponse, req: HttpRequest): void {
   const served = new Served(service, route, res, req)
   if (served.incoming.ambiguous) served.giveUp()
-  else served.incoming.receive(res, served)
+  else served.incoming.receive(res, route, served)
 }
 
 const AMBIGUOUS = refuse(
@@ -96,6 +96,8 @@ class Served {
   readonly #started: number
   #status = 0
   #ended = false
+  /** Whether the request has been received completely. */
+  #ready = false
 
   constructor(service: Service, route: Route, res: HttpResponse, req: HttpRequest) {
     const { world } = service
@@ -114,8 +116,12 @@ class Served {
 
   /** Called when the request has been received. The body of an upload is read later. */
   ready(): void {
+    this.#ready = true
     try {
-      const given = this.#route.handler(this.incoming, this.#exchange)
+      const given =
+        this.incoming.broken === 'no_memory'
+          ? refuse('service_unavailable')
+          : this.#route.handler(this.incoming, this.#exchange)
       if (given instanceof Promise)
         given.then(
           (later) => this.#answer(later),
@@ -151,6 +157,7 @@ class Served {
   }
 
   #answer(given: Given, close = this.#service.leaving): void {
+    this.incoming.end()
     const answer = given && (isRefusal(given) ? answerOf(given) : given)
     if (isRefusal(given)) this.#service.world.count.refused?.(given.refused)
     if (this.#exchange.open) this.#settle(answer?.status ?? 200)
@@ -160,6 +167,9 @@ class Served {
 
   /** Called when the exchange has been answered, ended or aborted. */
   #over(): void {
+    this.incoming.gone()
+    // A handler that is still running uses the body.
+    if (!this.#ready) this.incoming.end()
     this.#settle(ABORTED)
     this.#done()
   }

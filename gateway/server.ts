@@ -11,7 +11,7 @@ import uWS, {
 import { unauthenticated } from '../protocol/access/unauthenticated-rows.ts'
 import { pathShape, routeOf } from '../protocol/contract.ts'
 import { isRefusal, type Refusal, refuse } from '../protocol/errors.ts'
-import { admit } from './admission.ts'
+import { admit, isKnown } from './admission.ts'
 import { openAuthentication } from './auth/authenticate.ts'
 import { consoleRoutes } from './auth/console/routes.ts'
 import {
@@ -90,6 +90,9 @@ export interface Gateway {
   stop(): Promise<void>
 }
 
+/** A route without the settings and state that all routes share. */
+type Unmounted = Omit<Route, 'cors' | 'bodyMemory'>
+
 const registrars: Readonly<Record<string, 'get' | 'post' | 'put' | 'patch' | 'del' | 'head'>> = {
   GET: 'get',
   POST: 'post',
@@ -124,8 +127,9 @@ export function createGateway(
   let listening: us_listen_socket | undefined
 
   const cors = world.settings.cors.length > 0
-  const handle = (route: Omit<Route, 'cors'>) => {
-    const whole: Route = { ...route, cors }
+  const handle = (route: Unmounted) => {
+    const bodyMemory = route.isKnown ? edge.bodyMemory : edge.publicBodyMemory
+    const whole: Route = { ...route, cors, bodyMemory }
     return (res: HttpResponse, req: HttpRequest): void => serve(service, whole, res, req)
   }
   const other = (handler: Handler) =>
@@ -168,11 +172,7 @@ export function createGateway(
     mountTerminals(app, edge),
   ]
   const methods = new Map<string, { readonly pattern: string; readonly allowed: string[] }>()
-  const route = (
-    pattern: string,
-    one: Omit<Route, 'cors' | 'method'> & { readonly method: string },
-    head: boolean,
-  ) => {
+  const route = (pattern: string, one: Unmounted & { readonly method: string }, head: boolean) => {
     const { method } = one
     const shape = pathShape(pattern)
     const known = methods.get(shape) ?? { pattern, allowed: [] }
@@ -203,6 +203,7 @@ export function createGateway(
           slots: slots.length,
           ...receptionOf({ row }, world.settings),
           handler: ofRow({ name, row, slots }),
+          isKnown: (incoming) => isKnown(edge, { name, row, slots }, incoming),
         },
         method === 'GET' && (row.verb === 'query' || row.verb === 'blob'),
       )

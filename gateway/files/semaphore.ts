@@ -9,6 +9,13 @@ export interface Semaphore {
    * again has no effect.
    */
   acquire(units: number): Promise<() => void>
+  /**
+   * Reserves this many units immediately and returns the function that releases them. Returns
+   * undefined when they are not free, or when callers of `acquire` wait.
+   */
+  tryAcquire(units: number): (() => void) | undefined
+  /** Number of reserved units. */
+  readonly held: number
 }
 
 /**
@@ -29,19 +36,30 @@ export function createSemaphore(size: number): Semaphore {
       first.go()
     }
   }
+  const releaseOf = (units: number): (() => void) => {
+    let inside = true
+    return () => {
+      if (!inside) return
+      inside = false
+      held -= units
+      admit()
+    }
+  }
   return {
     acquire: async (units) => {
       await new Promise<void>((go) => {
         line.push({ units, go })
         admit()
       })
-      let inside = true
-      return () => {
-        if (!inside) return
-        inside = false
-        held -= units
-        admit()
-      }
+      return releaseOf(units)
+    },
+    tryAcquire(units) {
+      if (line.length > 0 || (held > 0 && held + units > size)) return undefined
+      held += units
+      return releaseOf(units)
+    },
+    get held() {
+      return held
     },
   }
 }

@@ -21,10 +21,14 @@ import { sendFile } from '../sessions/attach.ts'
 import { CONTENT_HEADERS } from './content.ts'
 import { createSemaphore, type Semaphore } from './semaphore.ts'
 
-/** Maximum total size in bytes of the files that a gateway holds in memory. */
-const MAX_FILE_BYTES = 64 * 1_048_576
-/** Creates the semaphore for the files that a gateway holds in memory. Its units are bytes. */
-export const createBodyMemory = (): Semaphore => createSemaphore(MAX_FILE_BYTES)
+/** Maximum total size in bytes of the files and large bodies that a gateway holds in memory. */
+const MAX_BODIES_BYTES = 64 * 1_048_576
+/** Maximum total size in bytes of the large bodies of requests without credentials. */
+const MAX_PUBLIC_BODIES_BYTES = 32 * 1_048_576
+/** Creates the semaphore for files and large bodies of known callers. Its units are bytes. */
+export const createBodyMemory = (): Semaphore => createSemaphore(MAX_BODIES_BYTES)
+/** Creates the semaphore for large bodies of requests without credentials. Its units are bytes. */
+export const createPublicBodyMemory = (): Semaphore => createSemaphore(MAX_PUBLIC_BODIES_BYTES)
 
 type Transfer = (edge: Edge, call: Call, exchange: Exchange) => Promise<Answer | Refusal>
 const transfers: Readonly<Record<string, Transfer>> = {

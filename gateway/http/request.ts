@@ -11,11 +11,16 @@
  *     client.
  * Q3. The handler of a request is not called when the client disconnects before the body is
  *     complete. Uploads are an exception: their handler reads the body.
+ * Q4. Of a body, at most `MAX_UNKNOWN_BYTES` are held before the credential is known. A route
+ *     without credentials must reserve the memory of more bytes, and other routes the memory of
+ *     more than `MAX_UNRESERVED_BYTES`. Uploads reserve their memory separately (`../files`).
  */
 
 import type { HttpRequest, HttpResponse } from 'uWebSockets.js'
 import { isUtf8 } from 'node:buffer'
+import type { Semaphore } from '../files/semaphore.ts'
 import { Upload } from '../files/upload.ts'
+import type { MaybePromise } from '../maybe-promise.ts'
 
 /**
  * The purpose of a route. The purpose determines which headers are read, because each header lookup
@@ -40,6 +45,20 @@ export interface RouteFacts {
   readonly cors: boolean
 }
 
+/** How the body of a request is admitted to memory. */
+export interface BodyAdmission {
+  /**
+   * Returns whether the credential of a request is known. Absent for routes without credentials.
+   */
+  readonly isKnown?: (incoming: Incoming) => MaybePromise<boolean>
+  /** Limits the total size of large bodies. Its units are bytes. */
+  readonly bodyMemory: Semaphore
+}
+
+/** Maximum number of bytes of a body that are held before its credential is known. */
+const MAX_UNKNOWN_BYTES = 65_536
+/** Maximum number of bytes of a body with a known credential that are held without reservation. */
+const MAX_UNRESERVED_BYTES = 1_048_576
 /**
  * Maximum number of bytes above the limit that are discarded before the refusal is sent, for
  * clients that close the connection after their request.
@@ -87,6 +106,12 @@ function headersOf(
 }
 export type KeptHeader = keyof ReturnType<typeof headersOf>
 
+/**
+ * The reason why a body is unreadable. A body is `unread` if its credential was not known when it
+ * arrived, and `no_memory` if no memory could be reserved for it.
+ */
+type Broken = 'too_large' | 'not_utf8' | 'unread' | 'no_memory'
+
 /** A request. It is a class, so that no closures are created for each request. */
 export class Incoming {
   /** The method in upper case. */
@@ -101,7 +126,7 @@ export class Incoming {
   /** The body, valid once `receive` has called `ready`. */
   body = ''
   /** The reason why the body is unreadable. */
-  broken: 'too_large' | 'not_utf8' | undefined
+  broken: Broken | undefined
   /** The body of an upload, which is read only on demand. */
   readonly upload: Upload | undefined
   /**
@@ -119,9 +144,19 @@ export class Incoming {
   readonly #bodiless: boolean
   /**
    * Whether the client closes its connection after this request. Always false for a request without
-   * a body, or with a Content-Length within the limit.
+   * a body, or with a Content-Length of at most `MAX_UNKNOWN_BYTES` and within the limit.
    */
   readonly #closing: boolean
+  /** The parts of the body that have arrived. */
+  #chunks: Buffer[] = []
+  #size = 0
+  #whole = false
+  /** Whether the check of the credential is pending or has succeeded. */
+  #credential: 'unasked' | 'asked' | 'known' = 'unasked'
+  /** Releases the memory that was reserved for the body. */
+  #release: (() => void) | undefined
+  /** Whether the exchange has ended. The response must then not be accessed. */
+  #gone = false
   readonly #headers: ReturnType<typeof headersOf>
   readonly #further: ReadonlyMap<string, string> | undefined
 
@@ -142,7 +177,7 @@ export class Incoming {
     this.#bodiless = reading || (length === '' && req.getHeader('transfer-encoding') === '')
     this.#closing =
       !this.#bodiless &&
-      !(length !== '' && Number(length) <= limit) &&
+      !(length !== '' && Number(length) <= Math.min(limit, MAX_UNKNOWN_BYTES)) &&
       req.getHeader('connection').trim().toLowerCase() === 'close'
     this.#headers = headersOf(req, purpose, this.#bodiless, cors, signature)
     this.#further = further && new Map(further.map((name) => [name, req.getHeader(name)]))
@@ -185,40 +220,86 @@ export class Incoming {
 
   /**
    * Collects the body, and then calls `ready` once. For an upload or a request without a body, the
-   * call is synchronous. As soon as a body exceeds the limit, `ready` is called, so that the
-   * request is refused. However, if the client closes its connection after the request, `ready` is
-   * called only after the whole body, or `MAX_DRAINED_BYTES` above the limit, has arrived.
-   * Otherwise the connection reset would discard the response.
+   * call is synchronous. As soon as it is known that a body is refused (`broken`), `ready` is
+   * called. However, if the client closes its connection after the request, `ready` is called only
+   * after the whole body, or `MAX_DRAINED_BYTES` above the limit, has arrived. Otherwise the
+   * connection reset would discard the response.
    */
-  receive(res: HttpResponse, ready: { ready(): void }): void {
-    const limit = this.#limit
+  receive(res: HttpResponse, admission: BodyAdmission, ready: { ready(): void }): void {
     // An upload is read on demand.
     if (this.#bodiless || this.upload) {
       ready.ready()
       return
     }
-    let chunks: Buffer[] = []
-    let size = 0
-    let whole = false
+    if (!admission.isKnown) this.#credential = 'known'
     res.onData((chunk, last) => {
-      if (whole) return
-      size += chunk.byteLength
-      if (size <= limit) {
-        const bytes = Buffer.from(chunk)
-        if (last) {
-          whole = true
-          this.#read(chunks.length === 0 ? bytes : Buffer.concat([...chunks, bytes]))
-          ready.ready()
-          // A copy, because the chunk is invalid after this callback returns.
-        } else if (chunk.byteLength > 0) chunks.push(Buffer.from(bytes))
-        return
-      }
-      chunks = []
-      if (!last && this.#closing && size <= limit + MAX_DRAINED_BYTES) return
-      whole = true
-      this.broken = 'too_large'
-      ready.ready()
+      if (!this.#whole) this.#take(Buffer.from(chunk), last, admission, ready)
     })
+  }
+
+  #take(bytes: Buffer, last: boolean, admission: BodyAdmission, ready: { ready(): void }): void {
+    this.#size += bytes.length
+    if (this.#size > this.#limit) this.#spoil('too_large')
+    else if (this.#size > MAX_UNKNOWN_BYTES && this.broken === undefined)
+      this.#admit(admission, ready)
+    if (this.#whole) return
+    if (this.broken !== undefined) {
+      if (last || !this.#closing || this.#size > this.#limit + MAX_DRAINED_BYTES)
+        this.#finish(ready)
+    } else if (last) {
+      this.#read(this.#chunks.length === 0 ? bytes : Buffer.concat([...this.#chunks, bytes]))
+      this.#finish(ready)
+      // A copy, because the chunk is invalid after the callback of uWS returns.
+    } else if (bytes.length > 0) this.#chunks.push(Buffer.from(bytes))
+  }
+
+  /** Checks the credential of a large body, and reserves memory for it. */
+  #admit({ isKnown, bodyMemory }: BodyAdmission, ready: { ready(): void }): void {
+    if (this.#credential === 'unasked' && isKnown) {
+      const known = isKnown(this)
+      if (known instanceof Promise) {
+        this.#credential = 'asked'
+        this.#res.pause()
+        const settle = (is: boolean) => this.#settle(is, ready)
+        known.then(settle, () => settle(false))
+      } else this.#settle(known, ready)
+    }
+    const free = isKnown ? MAX_UNRESERVED_BYTES : MAX_UNKNOWN_BYTES
+    if (this.broken !== undefined || this.#release || this.#size <= free) return
+    this.#release = bodyMemory.tryAcquire(this.expected)
+    if (!this.#release) this.#spoil('no_memory')
+  }
+  #settle(known: boolean, ready: { ready(): void }): void {
+    if (this.#whole || this.#gone) return
+    if (this.#credential === 'asked') this.#res.resume()
+    this.#credential = 'known'
+    if (known || this.broken !== undefined) return
+    this.#spoil('unread')
+    if (!this.#closing) this.#finish(ready)
+  }
+  /** Refuses the body. The rest of it is discarded. */
+  #spoil(why: Broken): void {
+    this.broken ??= why
+    this.#chunks = []
+    this.end()
+  }
+  #finish(ready: { ready(): void }): void {
+    this.#whole = true
+    this.#chunks = []
+    // A paused connection would not receive its next request.
+    if (this.#credential === 'asked') this.#res.resume()
+    ready.ready()
+  }
+
+  /** Releases the memory that was reserved for the body. Called when the body is not used again. */
+  end(): void {
+    this.#release?.()
+    this.#release = undefined
+  }
+
+  /** Called when the exchange has ended. */
+  gone(): void {
+    this.#gone = true
   }
 
   #read(bytes: Buffer): void {

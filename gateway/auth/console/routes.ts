@@ -7,7 +7,7 @@ import { OIDC_START } from './identity.ts'
 import { finishOidc, OIDC_CALLBACK, startOidc } from './oidc.ts'
 import { showSession, signIn, signOut } from './sign-in.ts'
 
-type ConsoleRoute = Omit<Route, 'cors' | 'method'> & { readonly method: string }
+type ConsoleRoute = Omit<Route, 'cors' | 'bodyMemory' | 'method'> & { readonly method: string }
 
 /** Returns the routes for console sessions and OpenID Connect, each with its path. */
 export function consoleRoutes(edge: Edge): readonly (readonly [string, ConsoleRoute])[] {

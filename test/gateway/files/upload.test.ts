@@ -202,6 +202,20 @@ t.test('uploads wait for buffer space in FIFO order', async (t) => {
   t.same(order, ['large', 'small'])
 })
 
+t.test('an immediate reservation is refused while others wait or hold the space', async (t) => {
+  const room = createSemaphore(100)
+  const first = room.tryAcquire(60)
+  t.equal(room.tryAcquire(41), undefined)
+  const waiting = room.acquire(50)
+  t.equal(room.tryAcquire(1), undefined, 'it does not overtake')
+  first?.()
+  first?.()
+  const second = await waiting
+  t.equal(room.held, 50)
+  second()
+  t.ok(room.tryAcquire(300), 'more than the size is granted when nothing is reserved')
+})
+
 t.test('a request includes the files that fit and that the model reads', async (t) => {
   const store = new Map([
     ['file/p/art_1', Buffer.from('text "of" a file')],
