@@ -43,6 +43,7 @@ import {
   settleConversion,
   TIMED_OUT_CONVERSION,
 } from './conversion.ts'
+import { postArtifact, withPost } from './posts.ts'
 import { toSession } from './session.ts'
 import { artifactSourceEvent } from './source-event.ts'
 
@@ -325,6 +326,7 @@ export const artifactActor = ({
         : { events: [], reply: undefined },
     'artifact.delete': (state, input, cause) => remove(brand.toLowerCase(), state, input, cause),
     'artifact.remove': removeByService,
+    'artifact.post': postArtifact,
     wake,
   },
   evolve: {
@@ -345,6 +347,7 @@ export const artifactActor = ({
       return { ...rest, artifact: patch(rest.artifact, artifact) }
     },
     'artifact.abandoned': () => ({ state: 'abandoned' }),
+    'artifact.posted': (state, { post }) => withPost(reserved(state), post),
     'artifact.deleted': (state, { until }) => ({ ...reserved(state), state: 'deleted', until }),
   },
   react: {

@@ -19,6 +19,7 @@ import type {
 } from '../../protocol/channels/schema.ts'
 import { patch } from '../../protocol/patch.ts'
 import type { Actor } from '../actor.ts'
+import { toPostedArtifacts } from '../artifacts/posts.ts'
 import { managed, singleResource } from '../blueprints/managed.ts'
 import { evolveConfirmations } from './confirmations.ts'
 import { errandOf, errandSettled, settled } from './exchanges.ts'
@@ -130,6 +131,13 @@ export const channelActor = ({
       else if (message.pinned === false) delete state.pinned[id]
       return state
     },
+  },
+  // The owner of an artifact shares it by posting it.
+  react: {
+    'message.created': ({ message: { id, metadata, sent_by, sender_id } }, { id: channel_id }) =>
+      toPostedArtifacts(metadata, sent_by ?? sender_id, channel_id, id),
+    'message.updated': ({ id, message: { metadata }, metadata_by }, { id: channel_id }) =>
+      metadata_by === undefined ? [] : toPostedArtifacts(metadata, metadata_by, channel_id, id),
   },
   ask: {
     /** The input of a background job, for its executor. */

@@ -8,6 +8,7 @@
  */
 import { brandedPermission } from '../../protocol/access/schema.ts'
 import type { Api } from '../../protocol/api.ts'
+import { artifactReferences } from '../../protocol/artifacts/reference.ts'
 import {
   type ChannelEvent,
   type ChannelMessage,
@@ -156,7 +157,14 @@ export function edit(
     edited_at: timestamp(cause.at),
   }
   return {
-    events: [{ type: 'message.updated', id: target.id, message }],
+    events: [
+      {
+        type: 'message.updated',
+        id: target.id,
+        message,
+        ...(artifactReferences(metadata).length > 0 && { metadata_by: cause.principal.id }),
+      },
+    ],
     reply: {} as ChannelMessage,
   }
 }

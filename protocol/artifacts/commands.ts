@@ -60,6 +60,14 @@ export interface ArtifactReservation {
   readonly attachment?: { readonly session_id: string; readonly until: number }
 }
 
+/** A message of a channel that shares a private artifact. */
+export interface ArtifactPost {
+  readonly channel_id: string
+  readonly message_id: string
+}
+/** Maximum number of stored messages per artifact. Only the newest ones share it. */
+export const MAX_ARTIFACT_POSTS = 20
+
 /** An artifact as its actor stores it. */
 export type KeptArtifact =
   /** The upload was abandoned, or the id was made unusable. */
@@ -86,6 +94,11 @@ export type KeptArtifact =
       readonly until?: number
       /** Id of the errand that converts the file; absent when no conversion was requested. */
       readonly convert_job?: string
+      /**
+       * Messages in which the owner posted the private artifact. Readers of such a message may read
+       * the artifact while the message names it.
+       */
+      readonly posts?: readonly ArtifactPost[]
     }
 
 /**
@@ -138,6 +151,15 @@ export type ArtifactCommands = {
    * deleted or its upload abandoned.
    */
   'artifact.remove': { input: Readonly<Record<never, never>>; reply: undefined }
+  /**
+   * Reports that a message names the artifact in its metadata. Sent by the channel of the message.
+   * `principal_id`: the principal that wrote the metadata. Changes nothing unless this principal
+   * owns the artifact, and the artifact is ready and private.
+   */
+  'artifact.post': {
+    input: ArtifactPost & { readonly principal_id: string }
+    reply: undefined
+  }
   /**
    * Sent by the queue when the errand that converts the file has ended. The result of a completed
    * errand is a `ConversionResult`. Changes nothing unless the artifact waits for this errand.

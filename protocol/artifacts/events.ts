@@ -1,7 +1,7 @@
 /** Events of artifacts, of idempotency keys of uploads, and of the storage quota. */
 import type { Event } from '../entry.ts'
 import type { Patch } from '../patch.ts'
-import type { KeptArtifact } from './commands.ts'
+import type { ArtifactPost, KeptArtifact } from './commands.ts'
 import type { ArtifactRecord } from './schema.ts'
 
 type Reserved = Exclude<KeptArtifact, { readonly state: 'abandoned' }>
@@ -43,6 +43,8 @@ export type ArtifactAuditEvent =
 type ArtifactUploadEvent =
   | (Event & { readonly type: 'artifact.reserved'; readonly kept: Reserved })
   | (Event & { readonly type: 'artifact.renewed'; readonly until: number })
+  /** A message shares the artifact with its readers. */
+  | (Event & { readonly type: 'artifact.posted'; readonly post: ArtifactPost })
   | (Event & {
       readonly type: 'artifact.abandoned'
       readonly id: string

@@ -244,6 +244,8 @@ export type ChannelEvent =
       readonly type: 'message.updated'
       readonly id: string
       readonly message: Patch<ChannelMessage>
+      /** Id of the principal that changed the metadata; present if it names artifacts. */
+      readonly metadata_by?: string
     })
 
 /**

@@ -46,20 +46,35 @@ function useUploads(project: string) {
     files,
     pending,
     add,
-    remove: (id: string) => setFiles((all) => all.filter((file) => file.id !== id)),
+    /** Removes a file that was not sent, and deletes its artifact. */
+    remove: async (id: string): Promise<void> => {
+      setFiles((all) => all.filter((file) => file.id !== id))
+      await call('artifact.delete', { project, artifact_id: id })
+    },
     clear: () => setFiles([]),
   }
 }
 type Uploads = ReturnType<typeof useUploads>
 
-const Attached = ({ uploads: { files, pending, remove } }: { readonly uploads: Uploads }) =>
+const Attached = ({
+  uploads: { files, pending, remove },
+  disabled,
+}: {
+  readonly uploads: Uploads
+  readonly disabled: boolean
+}) =>
   files.length + pending.length === 0 ? null : (
     <ul class="post-files">
       {files.map(({ id, name = id }) => (
         <li key={id} class="post-file">
           <Icon name="artifacts" />
           <span class="clip user-text">{name}</span>
-          <IconButton icon="close" label={text.detach(name)} onClick={() => remove(id)} />
+          <IconButton
+            icon="close"
+            label={text.detach(name)}
+            disabled={disabled}
+            onClick={() => remove(id)}
+          />
         </li>
       ))}
       {pending.map((name, index) => (
@@ -229,7 +244,7 @@ export function Composer({
           void submit()
         }}
       />
-      <Attached uploads={uploads} />
+      <Attached uploads={uploads} disabled={sending} />
       {fault && (
         <p class="fault" role="alert">
           {fault}

@@ -6,11 +6,11 @@ import {
   artifactReferences,
 } from '../../../protocol/artifacts/reference.ts'
 import type { ChannelMessage } from '../../../protocol/channels/schema.ts'
-import { call } from '../../api/client.ts'
+import { ApiError, call } from '../../api/client.ts'
 import { Button, IconButton } from '../../design/button.tsx'
 import { TextArea } from '../../design/field.tsx'
 import { Icon } from '../../design/icons.tsx'
-import { showDone, showError } from '../../design/notify.ts'
+import { showDone, showError, showProblem } from '../../design/notify.ts'
 import { Badge } from '../../design/states.tsx'
 import { designText } from '../../design/text.ts'
 import { Time } from '../../design/time.tsx'
@@ -50,6 +50,20 @@ export function Portrait({ name, agent }: { readonly name: string; readonly agen
   )
 }
 
+/** Starts a download. Shows a failure if the file was deleted or may not be read. */
+async function download(project: string, id: string, link: HTMLAnchorElement): Promise<void> {
+  try {
+    await call('artifact.get', { project, artifact_id: id })
+  } catch (error) {
+    if (error instanceof ApiError && error.status === 404) return showProblem(text.noFile)
+    return showError(error)
+  }
+  const opened = document.createElement('a')
+  opened.href = link.href
+  opened.download = link.download
+  opened.click()
+}
+
 /**
  * Lists the files that a message references. Access to them is checked when they are downloaded.
  */
@@ -70,6 +84,10 @@ function Files({
             class="post-file"
             href={`${base}/${encodeURIComponent(id)}/content?download=true`}
             download={name}
+            onClick={(event) => {
+              event.preventDefault()
+              void download(project, id, event.currentTarget)
+            }}
           >
             <Icon name="artifacts" />
             <span class="clip user-text">{name}</span>

@@ -96,6 +96,7 @@ export const channelsText = messages('channels', {
   dropHere: 'Drop the files to attach them',
   uploading: (name: string) => `Uploading ${name}…`,
   detach: (name: string) => `Remove ${name}`,
+  noFile: 'The file was deleted, or is not shared with you.',
   suggestions: 'Mentions',
   working: (names: string) => `${names} at work…`,
   searchLabel: 'Search messages',

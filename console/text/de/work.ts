@@ -226,6 +226,7 @@ export const channels: typeof channelsText = {
   dropHere: 'Legen Sie die Dateien ab, um sie anzuhängen',
   uploading: (name) => `${isolate(name)} wird hochgeladen …`,
   detach: (name) => `${isolate(name)} entfernen`,
+  noFile: 'Die Datei wurde gelöscht oder ist nicht für Sie freigegeben.',
   suggestions: 'Erwähnungen',
   working: (names) => `${isolate(names)} bei der Arbeit …`,
   searchLabel: 'Nachrichten suchen',

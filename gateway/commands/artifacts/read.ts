@@ -1,13 +1,15 @@
 /**
  * Reads artifacts: their records, their bytes, signed URLs and the used storage. A private artifact
- * is readable only by its owner. Other principals receive `not_found`. Lists are answered by a
- * view.
+ * is readable by its owner, and by the readers of messages in which the owner posted it. Other
+ * principals receive `not_found`. Lists are answered by a view.
  */
 import type { KeptArtifact } from '../../../protocol/artifacts/commands.ts'
+import { artifactReferences } from '../../../protocol/artifacts/reference.ts'
 import { type ArtifactRecord, limits, type SignedUrl } from '../../../protocol/artifacts/schema.ts'
 import { timestamp } from '../../../protocol/common.ts'
 import { errorBody, isRefusal, type Refusal, refuse } from '../../../protocol/errors.ts'
 import { isId } from '../../../protocol/ids.ts'
+import { viewerOf } from '../../auth/viewer.ts'
 import { type Call, type Edge, scopeId } from '../../call.ts'
 import { planContent } from '../../files/content.ts'
 import { baseUrl } from '../../http/origin.ts'
@@ -25,23 +27,36 @@ const unavailable = refuse('artifact_storage_unavailable')
 
 type Kept = Extract<KeptArtifact, { readonly blob: string }>
 
-/**
- * Returns an artifact that was neither deleted nor abandoned, and the name of its blob.
- * @param reader principal id of the caller; undefined for the bearer of a signed URL.
- */
-async function find(
-  world: World,
-  project: string,
-  id: string,
-  reader: string | undefined,
-): Promise<Kept | Refusal> {
+/** Returns an artifact that was neither deleted nor abandoned, and the name of its blob. */
+async function find(world: World, project: string, id: string): Promise<Kept | Refusal> {
   if (!isId(id, 'artifact')) return missing
   const kept = await world.ask(artifactAt(project, id), 'content', {})
   if (kept && isRefusal(kept)) return kept
   if (!kept || kept.state === 'abandoned' || kept.state === 'deleted') return missing
-  const { visibility, owned_by } = kept.artifact
-  if (reader !== undefined && visibility === 'private' && owned_by !== reader) return missing
   return kept
+}
+/**
+ * Returns `not_found` for a private artifact that the caller may not read. The artifact stores the
+ * messages in which its owner posted it. The view decides whether the caller may read such a
+ * message, and whether the message still names the artifact. The worker of an environment reads no
+ * messages.
+ */
+async function privateTo(edge: Edge, call: Call, kept: Kept): Promise<Refusal | undefined> {
+  const { caller } = call
+  const { visibility, owned_by, id } = kept.artifact
+  if (visibility !== 'private' || owned_by === caller.principal.id) return undefined
+  if (caller.environment) return missing
+  for (const { channel_id, message_id } of (kept.posts ?? []).toReversed()) {
+    const message = await edge.world.view(scopeId(edge, call), 'channel.message', {
+      id: channel_id,
+      message_id,
+      viewer: viewerOf(caller),
+    })
+    if (!isRefusal(message)) {
+      if (artifactReferences(message.metadata).some((one) => one.id === id)) return undefined
+    } else if (message.refused !== 'not_found') return message
+  }
+  return missing
 }
 const ready = (kept: Kept): Kept | Refusal => (kept.state === 'pending' ? notReady : kept)
 /**
@@ -61,11 +76,10 @@ export async function closedTo(
   return closed?.refused === 'not_found' ? missing : closed
 }
 async function findFor(edge: Edge, call: Call): Promise<Kept | Refusal> {
-  const { caller, slots } = call
-  const project = scopeId(edge, call)
-  const found = await find(edge.world, project, slots['artifact_id'] ?? '', caller.principal.id)
+  const found = await find(edge.world, scopeId(edge, call), call.slots['artifact_id'] ?? '')
   if (isRefusal(found)) return found
-  return (await closedTo(edge, call, found)) ?? ready(found)
+  const closed = (await privateTo(edge, call, found)) ?? (await closedTo(edge, call, found))
+  return closed ?? ready(found)
 }
 
 /** Answers with the bytes of an artifact, or with one range of the bytes. */
@@ -166,7 +180,7 @@ export const downloadArtifact =
     if (!content) return missing
     const [project, id, expires] = content as [string, string, number]
     if (world.now() >= expires) return missing
-    const found = await find(world, project, id, undefined)
+    const found = await find(world, project, id)
     const artifact = isRefusal(found) ? found : ready(found)
     return isRefusal(artifact) ? artifact : send(world, artifact, incoming, false)
   }

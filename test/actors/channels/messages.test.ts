@@ -150,3 +150,42 @@ t.test('the number of pinned messages is limited', async (t) => {
   })
   t.equal(pin(1).refused, undefined, 'a pinned message may be pinned again')
 })
+t.test('artifacts learn of the messages that name them', async (t) => {
+  const id = `art_${'0'.repeat(26)}`
+  const reference = { type: 'artifact', id, mime: 'text/plain', size: 1, sha256: 'ab'.repeat(32) }
+  const metadata = { artifacts: [reference, { ...reference, id: 'art_unknown' }] }
+  const told = (principal_id: string) => [
+    {
+      tell: {
+        to: { kind: 'artifact', id },
+        name: 'artifact.post',
+        input: { principal_id, channel_id: 'channel_1', message_id: 'cmsg_1' },
+      },
+    },
+  ]
+  const sent = opened().when('channel.send', { content: 'a', metadata }, by('ann'))
+  t.same(sent.effects, told('ann'))
+  const plain = opened().when('channel.send', { content: 'a', metadata: { id } }, by('ann'))
+  t.same(plain.effects, [])
+  const target = { id: 'cmsg_1', seq: 1, sender_id: 'ann' }
+  const edited = plain.when('channel.edit', { target, metadata }, by('ann'))
+  t.same(edited.effects, told('ann'))
+  t.same(sent.when('channel.edit', { target, pinned: true }, by('bob')).effects, [])
+})
+t.test('a message for an agent shares artifacts of its real sender', async (t) => {
+  const id = `art_${'0'.repeat(26)}`
+  const reference = { type: 'artifact', id, mime: 'text/plain', size: 1, sha256: 'ab'.repeat(32) }
+  const agent = { ...member('bot'), kind: 'agent' as const }
+  const sent = opened({}, [member('ann', 'admin'), agent]).when(
+    'channel.send',
+    {
+      content: 'a',
+      metadata: { reference },
+      sender_agent_id: 'bot',
+      agent: { id: 'bot', kind: 'agent' },
+      may_invoke: true,
+    },
+    by('ann'),
+  )
+  t.match(sent.effects, [{ tell: { input: { principal_id: 'ann' } } }])
+})

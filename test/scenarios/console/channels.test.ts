@@ -3,6 +3,7 @@
  * live, threads, pins, mentions, files, search, unread messages, and people who may not write.
  * Skipped without Chromium.
  */
+import { readFile } from 'node:fs/promises'
 import type { Browser, Page } from 'playwright-core'
 import t from 'tap'
 import { dropFiles, faultsOf, inBrowser } from '../support/browser.ts'
@@ -13,6 +14,7 @@ await inBrowser(t, tryOut)
 
 const unexpected = (faults: readonly string[]): readonly string[] =>
   faults.filter((fault) => !/status of (403|404|409)/.test(fault))
+const artifactIn = (path: string | null) => /art_\w+/.exec(path ?? '')?.[0] ?? ''
 const composer = (page: Page) => page.getByRole('textbox', { name: /^Message to/ })
 const timeline = (page: Page) => page.getByRole('region', { name: 'Messages' })
 
@@ -122,6 +124,33 @@ async function tryOut(browser: Browser): Promise<void> {
       new URL(String(await link.getAttribute('href')), s.url).href,
     )
     t.equal(await answer.text(), 'content')
+
+    const other = await signedIn(browser, s, { key: ben.key })
+    const reader = await other.open(`/p/default/channels/${id}`)
+    const saved = reader.waitForEvent('download')
+    await timeline(reader)
+      .getByRole('link', { name: /notes\.txt/ })
+      .click()
+    t.equal((await readFile(await (await saved).path())).toString(), 'content')
+    await ada.ok('artifact.delete', { artifact_id: artifactIn(await link.getAttribute('href')) })
+    await timeline(reader)
+      .getByRole('link', { name: /notes\.txt/ })
+      .click()
+    await reader.getByText('The file was deleted, or is not shared with you.').waitFor()
+    await other.context.close()
+    await page.close()
+  })
+
+  t.test('a file that is removed before sending is deleted', async (t) => {
+    const page = await open(`/p/default/channels/${id}`)
+    await dropFiles(composer(page), [{ name: 'mistake.txt', type: 'text/plain', content: 'x' }])
+    const removed = page.waitForResponse(
+      (answer) => answer.request().method() === 'DELETE' && answer.status() === 204,
+    )
+    await page.getByRole('button', { name: 'Remove mistake.txt' }).click()
+    await removed
+    const { items } = await ada.ok('artifact.list')
+    t.notMatch(JSON.stringify(items), 'mistake.txt')
     await page.close()
   })
 
