@@ -152,6 +152,21 @@ async function tryOut(browser: Browser): Promise<void> {
     await page.close()
   })
 
+  t.test(
+    'a message that the running turn has read is shown as the text of its sender',
+    async (t) => {
+      const page = await open(await start('Direction'))
+      await page.locator('h1').waitFor()
+      await say(page, 'answer slowly')
+      await page.getByRole('button', { name: 'Add to this turn' }).waitFor()
+      await say(page, 'and **then** rest')
+      const added = page.locator('.talk-message.user').last()
+      await added.locator('strong', { hasText: /^then$/ }).waitFor()
+      t.equal(await added.locator('details').count(), 0, 'nothing is folded')
+      await page.close()
+    },
+  )
+
   t.test('files are attached, kept over a reload, sent and shown', async (t) => {
     const page = await open(await start('Files'))
     const pixel = Buffer.from(

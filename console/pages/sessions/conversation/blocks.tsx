@@ -86,6 +86,9 @@ function Tool({
   )
 }
 
+/** The name of the reminder that contains a person's message to a running turn. */
+const DIRECTION = 'user-direction'
+
 /** Shows a block. `live`: the block is being generated. */
 export function BlockView({
   block,
@@ -113,7 +116,9 @@ export function BlockView({
     case 'document':
       return <FileBlock block={block} place={place} />
     case 'reminder':
-      return (
+      return block.name === DIRECTION ? (
+        <Markdown text={block.content} />
+      ) : (
         <Folded label={text.reminder(block.name)}>
           {() => <p class="user-text talk-pre">{block.content}</p>}
         </Folded>
