@@ -24,6 +24,10 @@ interface Refusals {
   readonly clear: () => void
 }
 
+/** Whether another record has the value of this field. The message of the error says so. */
+const isTaken = (error: ApiError | undefined, name: string): boolean =>
+  error?.code === 'already_exists' && error.details['field'] === name
+
 /** Provides the refusal state of one form. */
 export function useRefusal(): Refusals {
   const [error, setError] = useState<ApiError>()
@@ -33,7 +37,7 @@ export function useRefusal(): Refusals {
       error?.fields.find(
         ({ field }) =>
           field === name || (field.startsWith(name) && /^[.[]/.test(field.slice(name.length))),
-      )?.message,
+      )?.message ?? (isTaken(error, name) ? error?.message : undefined),
     clear: () => setError(undefined),
     async attempt(run) {
       setError(undefined)

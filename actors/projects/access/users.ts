@@ -55,7 +55,13 @@ function taken(
       (principal) =>
         principal.id !== self && principal.email?.toLowerCase() === email.toLowerCase(),
     )
-  return other ? refuse('already_exists', { field: 'email', email, user_id: other.id }) : undefined
+  return other
+    ? refuse(
+        'already_exists',
+        { field: 'email', email, user_id: other.id },
+        'A user with this e-mail address already exists.',
+      )
+    : undefined
 }
 
 /** Adds a user, with their roles in the same commit. */

@@ -395,6 +395,7 @@ t.test('names of people may repeat, e-mail addresses may not', async (t) => {
   t.match(refusal(two.when('user.create', { name: 'x', email: 'ann@example.ORG', holds: all })), {
     refused: 'already_exists',
     details: { field: 'email', user_id: 'user_1' },
+    message: /e-mail/,
   })
   t.match(
     refusal(two.when('user.update', { id: 'user_2', email: 'ann@example.org', holds: all })),
