@@ -84,6 +84,25 @@ export function faultAt(
   return found.length === 0 ? undefined : found.map(({ message }) => message).join('; ')
 }
 
+const isEqual = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b)
+/** Returns the members of `edits` that differ from the stored values. */
+export const changesOf = <T extends object>(edits: Partial<T>, stored: T): Partial<T> =>
+  Object.fromEntries(
+    Object.entries(edits).filter(([name, value]) => !isEqual(value, (stored as Members)[name])),
+  ) as Partial<T>
+/**
+ * Returns the names of the edited fields whose stored values have changed since the person began to
+ * edit them, and differ from the edited values.
+ */
+export const conflictsOf = (changes: Members, bases: Members, stored: Members): readonly string[] =>
+  Object.keys(changes).filter(
+    (name) => !isEqual(stored[name], bases[name]) && !isEqual(stored[name], changes[name]),
+  )
+
+/** Returns the names that occur more than once. Empty names are not compared. */
+export const repeatedNames = (names: readonly string[]): ReadonlySet<string> =>
+  new Set(names.filter((name, index) => name !== '' && names.indexOf(name) !== index))
+
 /** Converts an RFC 3339 time to the format of `datetime-local`. Returns '' if it is not a time. */
 export function localTime(value: string): string {
   const at = new Date(value)

@@ -4,9 +4,12 @@ import t from 'tap'
 import { initialOf, type Plan, planOf } from '../../console/form/plan.ts'
 import {
   canShow,
+  changesOf,
+  conflictsOf,
   faultAt,
   localTime,
   numberOf,
+  repeatedNames,
   schemaOfDeclared,
   unshownFaults,
   utcTime,
@@ -149,4 +152,16 @@ t.test('values keep their types', async (t) => {
       required: ['order'],
     },
   )
+})
+
+t.test('only edited fields are changes, and a field that both changed is a conflict', async (t) => {
+  const stored = { name: 'theirs', description: 'new', tags: [{ key: 'a', value: '1' }] }
+  const edits = { name: 'mine', tags: [{ key: 'a', value: '1' }] }
+  t.strictSame(changesOf(edits, stored), { name: 'mine' })
+  t.strictSame(conflictsOf({ name: 'mine' }, { name: 'old' }, stored), ['name'])
+  t.strictSame(conflictsOf({ name: 'mine' }, { name: 'theirs' }, stored), [])
+  t.strictSame(conflictsOf({ name: 'theirs' }, { name: 'old' }, stored), [], 'both agree')
+})
+t.test('names that occur twice are found', async (t) => {
+  t.strictSame([...repeatedNames(['a', '', 'b', 'a', ''])], ['a'])
 })

@@ -5,12 +5,13 @@ import { useQuery } from '../../api/query.ts'
 import { Button, IconButton } from '../../design/button.tsx'
 import { CopyCall } from '../../design/copy.tsx'
 import { type Column, DataTable } from '../../design/data-table.tsx'
-import { TextField } from '../../design/field.tsx'
+import { TextArea, TextField } from '../../design/field.tsx'
 import { showDone } from '../../design/notify.ts'
 import { Confirm, Menu } from '../../design/overlay.tsx'
 import { Empty, Show } from '../../design/states.tsx'
 import { Time } from '../../design/time.tsx'
 import { FormDialog } from '../../form/dialog.tsx'
+import { repeatedNames } from '../../form/value.ts'
 import { place, setQuery } from '../../router/router.ts'
 import { Page, PageAction, type PageProps } from '../../shell/page.tsx'
 import { accessText as text } from './text.ts'
@@ -47,10 +48,12 @@ function SecretForm({
       ...entries.filter((entry) => entry.name !== '' || entry.value !== ''),
       { id: Math.max(-1, ...entries.map(({ id }) => id)) + 1, name: '', value: '', ...part },
     ])
+  const repeated = repeatedNames(entries.map((entry) => entry.name))
   return (
     <FormDialog
       title={of ? text.newVersion : text.newSecret}
       action={text.save}
+      disabled={repeated.size > 0}
       onSubmit={async () => {
         await call('secret.put', {
           project,
@@ -86,15 +89,17 @@ function SecretForm({
                   maxLength={128}
                   spellcheck={false}
                   autocomplete="off"
+                  fault={repeated.has(entry.name) ? text.repeatedEntry : undefined}
                   value={entry.name}
                   onValue={(next) => change(entry.id, { name: next })}
                 />
-                <TextField
+                <TextArea
                   label={text.value}
-                  type="password"
+                  rows={2}
                   required
                   maxLength={8192}
-                  autocomplete="new-password"
+                  spellcheck={false}
+                  autocomplete="off"
                   fault={entry.name === '' ? undefined : faultOf(`entries.${entry.name}`)}
                   value={entry.value}
                   onValue={(value) => change(entry.id, { value })}

@@ -129,6 +129,7 @@ export const accessText = messages('access', {
   secretName: 'Name',
   entries: 'Entries',
   entry: 'Entry',
+  repeatedEntry: 'Another entry has the same name.',
   value: 'Value',
   valueHint: 'A new version replaces all entries. Values that are stored cannot be shown.',
   addEntry: 'Add entry',

@@ -15,7 +15,7 @@ import { useUnsaved } from '../../form/unsaved.ts'
 import { faultAt } from '../../form/value.ts'
 import { may } from '../../shell/session.ts'
 import { jsonObject, objectText } from '../build/object.ts'
-import { TagFields, tagsOf, writtenTags } from '../build/tags.tsx'
+import { areTagsValid, TagFields, tagsOf, writtenTags } from '../build/tags.tsx'
 import { SecretDialog } from './create.tsx'
 import { actionsText as text } from './text.ts'
 
@@ -175,7 +175,7 @@ export function Settings({
       <TagFields tags={tags} faults={faults} disabled={disabled} onTags={setTags} />
       {!disabled && (
         <div>
-          <Button kind="primary" submit disabled={!isChanged} onClick={save}>
+          <Button kind="primary" submit disabled={!isChanged || !areTagsValid(tags)} onClick={save}>
             {text.save}
           </Button>
         </div>

@@ -6,5 +6,7 @@ export const tagsText = messages('tags', {
   key: 'Key',
   value: 'Value',
   add: 'Add a tag',
+  repeated: 'Another tag has the same key.',
+  keyMissing: 'A tag needs a key.',
   remove: (key: string) => `Remove the tag ${key}`,
 })

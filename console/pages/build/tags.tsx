@@ -2,7 +2,7 @@
 import type { FieldFault } from '../../api/client.ts'
 import { Button, IconButton } from '../../design/button.tsx'
 import { TextField } from '../../design/field.tsx'
-import { faultAt } from '../../form/value.ts'
+import { faultAt, repeatedNames } from '../../form/value.ts'
 import { tagsText as text } from './tags-text.ts'
 
 /** A tag as typed. Its key may still be empty. */
@@ -13,7 +13,24 @@ export interface WrittenTag {
 /** Converts tags to the pairs that the fields show. */
 export const writtenTags = (tags: Readonly<Record<string, string>> = {}): readonly WrittenTag[] =>
   Object.entries(tags).map(([key, value]) => ({ key, value }))
-/** Converts the pairs in the fields to tags. Pairs without a key are left out. */
+/**
+ * Returns the fault of each pair whose tag would be lost: another pair has the same key, or a value
+ * has no key.
+ */
+function tagFaults(written: readonly WrittenTag[]): readonly (string | undefined)[] {
+  const repeated = repeatedNames(written.map(({ key }) => key.trim()))
+  return written.map(({ key, value }) =>
+    repeated.has(key.trim())
+      ? text.repeated
+      : key.trim() === '' && value !== ''
+        ? text.keyMissing
+        : undefined,
+  )
+}
+/** Whether no pair has a fault (`tagFaults`). */
+export const areTagsValid = (written: readonly WrittenTag[]): boolean =>
+  tagFaults(written).every((fault) => fault === undefined)
+/** Converts valid pairs in the fields to tags. Empty pairs are left out. */
 export const tagsOf = (written: readonly WrittenTag[]): Record<string, string> =>
   Object.fromEntries(
     written.filter(({ key }) => key.trim() !== '').map(({ key, value }) => [key.trim(), value]),
@@ -35,6 +52,7 @@ export function TagFields({
   readonly disabled: boolean
   readonly onTags: (tags: readonly WrittenTag[]) => void
 }) {
+  const own = tagFaults(tags)
   const change = (at: number, part: Partial<WrittenTag>): void =>
     onTags(tags.map((tag, index) => (index === at ? { ...tag, ...part } : tag)))
   return (
@@ -47,7 +65,7 @@ export function TagFields({
               label={text.key}
               value={key}
               disabled={disabled}
-              fault={faultAt(faults, `tags.${key}`, true)}
+              fault={own[index] ?? faultAt(faults, `tags.${key}`, true)}
               onValue={(next) => change(index, { key: next })}
             />
           </div>

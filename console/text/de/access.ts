@@ -142,6 +142,7 @@ export const access: typeof accessText = {
   secretName: 'Name',
   entries: 'Einträge',
   entry: 'Eintrag',
+  repeatedEntry: 'Ein anderer Eintrag hat denselben Namen.',
   value: 'Wert',
   valueHint:
     'Eine neue Version ersetzt alle Einträge. Gespeicherte Werte können nicht gezeigt werden.',

@@ -71,6 +71,8 @@ export const tags: typeof tagsText = {
   key: 'Schlüssel',
   value: 'Wert',
   add: 'Tag hinzufügen',
+  repeated: 'Ein anderes Tag hat denselben Schlüssel.',
+  keyMissing: 'Ein Tag braucht einen Schlüssel.',
   remove: (key) => `Das Tag ${key} entfernen`,
 }
 

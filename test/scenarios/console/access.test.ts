@@ -45,6 +45,8 @@ await inBrowser(t, async (browser) => {
     await page.getByLabel('E-mail').fill('ADA@example.org')
     await page.getByRole('button', { name: 'Add', exact: true }).click()
     await page.getByRole('alert').getByText('already exists').waitFor()
+    const email = page.getByLabel('E-mail')
+    t.equal(await email.getAttribute('aria-invalid'), 'true', 'the field is marked')
     page.once('dialog', (question) => void question.accept())
     await page.keyboard.press('Escape')
 
@@ -124,6 +126,14 @@ await inBrowser(t, async (browser) => {
     await page.keyboard.press('n')
     await page.getByRole('textbox', { name: 'Name' }).fill('callbacks')
     await page.getByRole('button', { name: 'Generate a signing key' }).click()
+    await page.getByRole('button', { name: 'Add entry' }).click()
+    await page.getByLabel('Entry', { exact: true }).last().fill('signing_key_b64')
+    await page.getByText('Another entry has the same name.').first().waitFor()
+    t.ok(await page.getByRole('button', { name: 'Save' }).isDisabled())
+    const PEM = '-----BEGIN KEY-----\nabc\n-----END KEY-----\n'
+    await page.getByLabel('Entry', { exact: true }).last().fill('pem')
+    await page.getByLabel('Value').last().fill(PEM)
+    t.equal(await page.getByLabel('Value').last().inputValue(), PEM, 'lines are kept')
     t.strictSame(await faultsOf(page), [], 'no accessibility violation')
     await page.getByRole('button', { name: 'Save' }).click()
     await line(page, 'signing_key_b64').waitFor()
