@@ -12,6 +12,7 @@ import { el } from './dom.ts'
 import { type Entry, entriesOf, type Results } from './entries.ts'
 import type { ReadFiles } from './files/file-view.ts'
 import { MessageRow } from './message.ts'
+import type { Senders } from './people/senders.ts'
 import { type Answering, QuestionRow } from './question.ts'
 
 interface Row {
@@ -23,6 +24,7 @@ interface Row {
 interface RowActions {
   readonly answer: Answering
   readonly read: ReadFiles
+  readonly senders: Pick<Senders, 'labelOf'>
 }
 
 export class Conversation {
@@ -59,14 +61,15 @@ export class Conversation {
   }
 }
 
-function rowOf(first: Entry, agent: string, { answer, read }: RowActions): Row {
+function rowOf(first: Entry, agent: string, { answer, read, senders }: RowActions): Row {
   switch (first.kind) {
     case 'message': {
       const row = new MessageRow(first.message, agent, read)
       return {
         element: row.element,
         update: (entry, results) => {
-          if (entry.kind === 'message') row.update(entry.message, results)
+          if (entry.kind === 'message')
+            row.update(entry.message, results, senders.labelOf(entry.message))
         },
       }
     }

@@ -1,6 +1,6 @@
 /**
  * Shows one message on the page. Invariant: if neither the message nor its tool results have
- * changed, the row is not modified.
+ * changed, the row is not modified, except that the name of its sender is added once it is known.
  */
 import type { TranscriptMessage } from '../../protocol/sessions/schema.ts'
 import { type BlockView, blockView } from './blocks.ts'
@@ -8,12 +8,12 @@ import { el, timeElement } from './dom.ts'
 import { isShown, type Results } from './entries.ts'
 import type { ReadFiles } from './files/file-view.ts'
 
-const speakers: Readonly<Record<Exclude<TranscriptMessage['role'], 'assistant'>, string>> = {
-  user: 'You',
-  system: 'System',
-  tool: 'Tool',
-  compaction: 'Summary of earlier messages',
-}
+const speakers: Readonly<Record<Exclude<TranscriptMessage['role'], 'assistant' | 'user'>, string>> =
+  {
+    system: 'System',
+    tool: 'Tool',
+    compaction: 'Summary of earlier messages',
+  }
 
 export class MessageRow {
   readonly element: HTMLLIElement
@@ -22,6 +22,7 @@ export class MessageRow {
   #shown: TranscriptMessage | undefined
   #results: readonly unknown[] = []
   #time: HTMLTimeElement
+  #isNamed = false
 
   readonly #read: ReadFiles
 
@@ -35,12 +36,20 @@ export class MessageRow {
     this.element = el(
       'li',
       { class: `message ${role}`, 'data-id': id },
-      el('p', { class: 'speaker' }, role === 'assistant' ? agent : speakers[role], ' ', this.#time),
+      el('p', { class: 'speaker' }, ' ', this.#time),
       this.#body,
     )
+    if (role !== 'user') this.#name(role === 'assistant' ? agent : speakers[role])
   }
 
-  update(message: TranscriptMessage, results: Results): void {
+  #name(speaker: string): void {
+    this.element.querySelector('.speaker')?.prepend(speaker)
+    this.#isNamed = true
+  }
+
+  /** @param sender name of the sender of a message of the role `user`, once it is known. */
+  update(message: TranscriptMessage, results: Results, sender: string | undefined): void {
+    if (!this.#isNamed && sender !== undefined) this.#name(sender)
     const came = message.content.map((block) =>
       block.type === 'tool_use' ? results.get(block.id) : undefined,
     )

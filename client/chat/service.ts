@@ -1,5 +1,6 @@
 /** The page's calls to the service, authenticated with the user's key. */
 
+import type { PrincipalRecord } from '../../protocol/access/rows.ts'
 import type { Invoke, InvokeResult } from '../../protocol/actions/rows.ts'
 import type { Agent } from '../../protocol/agents/schema.ts'
 import type { Interaction } from '../../protocol/interactions/schema.ts'
@@ -10,9 +11,11 @@ import type {
   Session,
   SessionDetail,
   SessionMessage,
+  SessionNudge,
   TurnAck,
 } from '../../protocol/sessions/schema.ts'
 import type { Block } from '../../protocol/sessions/turns/blocks.ts'
+import type { SenderReads } from './people/senders.ts'
 
 /**
  * The API key or token with which the page calls the service, and the handle or id of the project.
@@ -113,6 +116,26 @@ export function service({ key, project }: Account) {
     /** Sends text to the turn in progress. */
     nudge: (id: string, content: string) =>
       call<NudgeAck>('POST', `${at(id)}/nudges`, { content, idempotency_key: newKey() }),
+    /** Returns the reads that find the senders of a session's messages. */
+    senders: (id: string): SenderReads => ({
+      me: async () => (await call<{ principal: { id: string } }>('GET', '/me')).principal.id,
+      askers: async (turns) => {
+        const ids = encodeURIComponent(turns.join(','))
+        const found = await list<{ readonly id: string; readonly asked_by?: string }>(
+          `${at(id)}/turns?include=asked_by&limit=${turns.length}&ids=${ids}`,
+        )
+        return new Map(
+          found.flatMap(({ id: turn, asked_by }) =>
+            asked_by === undefined ? [] : [[turn, asked_by] as const],
+          ),
+        )
+      },
+      nudgeSender: async (nudge) =>
+        (await call<SessionNudge>('GET', `${at(id)}/nudges/${encodeURIComponent(nudge)}`))
+          .sender_principal_id,
+      nameOf: async (principal) =>
+        (await call<PrincipalRecord>('GET', `/principals/${encodeURIComponent(principal)}`)).name,
+    }),
     attach: (id: string, file: File, signal: AbortSignal) => {
       const form = new FormData()
       form.append('file', file)

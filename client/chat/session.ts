@@ -10,6 +10,7 @@ import { Conversation } from './conversation.ts'
 import { el } from './dom.ts'
 import { Uploads } from './files/uploads.ts'
 import { WorkspacePanel } from './files/workspace.ts'
+import { Senders } from './people/senders.ts'
 import { type Account, Refused, type Service } from './service.ts'
 
 /** The parts of the surrounding page that a screen uses. */
@@ -30,6 +31,8 @@ export interface Screen {
 }
 /** Maximum distance in pixels from the end of the page at which the page scrolls to new content. */
 const MAX_DISTANCE_PX = 120
+/** Delay before missing senders are looked up again. */
+const SENDERS_PAUSE_MS = 300
 const states: Readonly<Record<string, string>> = {
   queued: 'queued',
   running: 'running',
@@ -87,7 +90,9 @@ export function sessionScreen(page: Page, id: string): Screen {
     undelivered,
     fault,
   )
+  const senders = new Senders(service.senders(id))
   const conversation = new Conversation({
+    senders,
     answer: async (interaction, value, comment) => {
       const wrong = await tried(async () =>
         transcript.interactions.set(interaction, await service.answer(interaction, value, comment)),
@@ -131,6 +136,7 @@ export function sessionScreen(page: Page, id: string): Screen {
   const nudges = new Map<string, string>()
   const announcements = announcer(() => conversation.agent)
   let drawing = false
+  let looking = false
   let loaded = false
   let named = false
   let ended: number | undefined
@@ -138,6 +144,19 @@ export function sessionScreen(page: Page, id: string): Screen {
   function draw(): void {
     if (drawing || !loaded || !named) return
     drawing = true
+    // The first rows appear with the names of their senders. Later, the names are added.
+    if (ended === undefined) void lookUp().finally(paint)
+    else paint()
+  }
+  /** Looks up senders, and draws again if some were missing. */
+  async function lookUp(): Promise<void> {
+    if (looking) return
+    looking = true
+    const outcome = await senders.load(transcript.messages())
+    looking = false
+    if (outcome !== 'complete') setTimeout(draw, outcome === 'missing' ? SENDERS_PAUSE_MS : 0)
+  }
+  function paint(): void {
     requestAnimationFrame(() => {
       drawing = false
       if (gone.signal.aborted) return
@@ -159,6 +178,7 @@ export function sessionScreen(page: Page, id: string): Screen {
       const ends = entries.filter(({ kind }) => kind === 'end').length
       if (ended !== undefined && ends > ended) void refresh()
       ended = ends
+      void lookUp()
     })
   }
   /** Returns the lowest sequence number of the loaded messages; undefined if none has one. */
@@ -214,6 +234,7 @@ export function sessionScreen(page: Page, id: string): Screen {
       // A nudge contains only text, so a message with files is sent as a new turn.
       if (transcript.active() && files.length === 0) {
         const { nudge_id, session } = await service.nudge(id, text)
+        senders.sentHere(nudge_id)
         nudges.set(nudge_id, text)
         showSession(session)
       } else {
@@ -221,6 +242,7 @@ export function sessionScreen(page: Page, id: string): Screen {
           ...files,
           ...(text === '' ? [] : [{ type: 'text', text } as const]),
         ])
+        senders.sentHere(turn.id)
         showSession(session)
         uploads.sent(files)
         // The stream may have delivered the message and the turn before this response. Its versions
