@@ -13,5 +13,10 @@ export const formText = messages('form', {
   removeItem: (index: number) => `Remove item ${index}`,
   notJson: 'This is not valid JSON.',
   notShown: 'The form cannot show all of this value. Continue in JSON.',
+  changedMeanwhile: (field: string) => `${field} was changed while you were editing.`,
+  storedValue: (value: string) => `Now stored: ${value}`,
+  noValue: 'no value',
+  keepMine: 'Keep my changes',
+  takeTheirs: 'Take the stored values',
   needed: (label: string) => `${label} *`,
 })

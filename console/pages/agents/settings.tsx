@@ -12,9 +12,10 @@ import { SelectField, TextField } from '../../design/field.tsx'
 import { showDone } from '../../design/notify.ts'
 import { Failure, Notice } from '../../design/states.tsx'
 import { Editor } from '../../editor/editor.tsx'
+import { Conflict } from '../../form/conflict.tsx'
 import { useLeaveQuestion } from '../../form/unsaved.ts'
+import { conflictsOf } from '../../form/value.ts'
 import { may } from '../../shell/session.ts'
-import { Conflict, conflictsOf } from './conflict.tsx'
 import { agentsText as text } from './text.ts'
 
 export type Agent = CallReply<'agent.get'>
@@ -46,6 +47,19 @@ const THRESHOLDS = [
   { value: 'lg', label: text.thresholdLg },
   { value: 'xl', label: text.thresholdXl },
 ]
+
+const labels = {
+  name: text.name,
+  description: text.description,
+  system_prompt: text.instructions,
+  model_route: text.route,
+  model: text.model,
+  thinking_effort: text.effort,
+  timeout_seconds: text.timeout,
+  tool_presentation: text.presentation,
+  memory_context: text.memoryContext,
+  compaction_policy: text.compaction,
+}
 
 /** Shows the form. `onDirty` receives whether there are unsaved changes. */
 export function Settings({
@@ -211,40 +225,44 @@ export function Settings({
         </div>
       </fieldset>
       {error && <Failure error={error} />}
-      {conflicts.length > 0 && (
-        <Conflict
-          names={conflicts}
-          changes={changes}
-          stored={agent}
-          onKeep={() => setBases({ ...agent })}
-          onTake={() =>
-            setChanges(
-              Object.fromEntries(
-                Object.entries(changes).filter(([name]) => !conflicts.includes(name)),
-              ),
-            )
-          }
-        />
-      )}
       {mayEdit && (
-        <div class="row save-bar">
-          <Button
-            kind="primary"
-            submit
-            disabled={!dirty || conflicts.length > 0}
-            onClick={save}
-            shortcut="Control+S"
-          >
-            {text.save}
-          </Button>
-          {dirty && (
-            <>
-              <Button onClick={() => setChanges({})}>{text.discard}</Button>
-              <span class="soft" role="status">
-                {text.unsaved}
-              </span>
-            </>
+        <div class="save-bar stack close">
+          {conflicts.length > 0 && (
+            <Conflict
+              names={conflicts}
+              labels={labels}
+              long={['system_prompt']}
+              changes={changes}
+              stored={agent}
+              onKeep={() => setBases({ ...agent })}
+              onTake={() =>
+                setChanges(
+                  Object.fromEntries(
+                    Object.entries(changes).filter(([name]) => !conflicts.includes(name)),
+                  ),
+                )
+              }
+            />
           )}
+          <div class="row">
+            <Button
+              kind="primary"
+              submit
+              disabled={!dirty || conflicts.length > 0}
+              onClick={save}
+              shortcut="Control+S"
+            >
+              {text.save}
+            </Button>
+            {dirty && (
+              <>
+                <Button onClick={() => setChanges({})}>{text.discard}</Button>
+                <span class="soft" role="status">
+                  {text.unsaved}
+                </span>
+              </>
+            )}
+          </div>
         </div>
       )}
     </form>

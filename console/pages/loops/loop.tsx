@@ -12,7 +12,6 @@ import { Badge, Notice, Show } from '../../design/states.tsx'
 import { Tabs } from '../../design/tabs.tsx'
 import { designText } from '../../design/text.ts'
 import { Time } from '../../design/time.tsx'
-import { UntouchedForm } from '../../form/untouched.tsx'
 import { go, place, setQuery } from '../../router/router.ts'
 import { Page, type PageProps } from '../../shell/page.tsx'
 import { may } from '../../shell/session.ts'
@@ -157,11 +156,7 @@ export default function LoopPage({ params }: PageProps) {
                   id: 'settings',
                   label: text.settings,
                   content: () => (
-                    <UntouchedForm record={known}>
-                      {(loop, onSaved) => (
-                        <Settings project={project} loop={loop} onSaved={onSaved} />
-                      )}
-                    </UntouchedForm>
+                    <Settings key={known.id} project={project} loop={known} onSaved={reload} />
                   ),
                 },
               ]}

@@ -1,18 +1,36 @@
 /** The settings of a loop that can be changed without a new version. */
-import { useState } from 'preact/hooks'
 import type { Loop } from '../../../protocol/loops/schema.ts'
-import { useSave } from '../../api/save.ts'
+import { updateIf } from '../../api/save.ts'
 import { Button } from '../../design/button.tsx'
 import { TextArea, TextField } from '../../design/field.tsx'
 import { showDone } from '../../design/notify.ts'
 import { JsonField } from '../../editor/field.tsx'
+import { Conflict } from '../../form/conflict.tsx'
+import { useEdits } from '../../form/edits.ts'
 import { useFaults } from '../../form/faults.ts'
-import { useUnsaved } from '../../form/unsaved.ts'
 import { faultAt } from '../../form/value.ts'
 import { may } from '../../shell/session.ts'
 import { jsonObject, objectText } from '../build/object.ts'
-import { TagFields, tagsOf, writtenTags } from '../build/tags.tsx'
+import { areTagsValid, TagFields, tagsOf, writtenTags } from '../build/tags.tsx'
+import { tagsText } from '../build/tags-text.ts'
 import { loopsText as text } from './text.ts'
+
+const valuesOf = (loop: Loop) => ({
+  name: loop.name,
+  description: loop.description ?? '',
+  agent_id: loop.agent_id ?? '',
+  default_config: objectText(loop.default_config),
+  settings: objectText(loop.settings),
+  tags: writtenTags(loop.tags),
+})
+const labels = {
+  name: text.name,
+  description: text.description,
+  agent_id: text.agent,
+  default_config: text.defaultConfig,
+  settings: text.loopSettings,
+  tags: tagsText.tags,
+}
 
 /** Shows the form. It is read-only without `project.edit`. */
 export function Settings({
@@ -24,80 +42,105 @@ export function Settings({
   readonly loop: Loop
   readonly onSaved: () => void
 }) {
-  const [name, setName] = useState(loop.name)
-  const [description, setDescription] = useState(loop.description ?? '')
-  const [agent, setAgent] = useState(loop.agent_id ?? '')
-  const [config, setConfig] = useState(objectText(loop.default_config))
-  const [settings, setSettings] = useState(objectText(loop.settings))
-  const [tags, setTags] = useState(writtenTags(loop.tags))
+  const edits = useEdits(loop, valuesOf)
+  const { shown, changes, set } = edits
   const { faults, setFaults, attempt } = useFaults()
   const disabled = !may('project.edit')
-  const update = useSave(loop)
-  const { isChanged, saved } = useUnsaved([name, description, agent, config, settings, tags])
   const save = async (): Promise<void> => {
-    const [default_config, given] = [jsonObject(config), jsonObject(settings)]
+    const [default_config, given] = [jsonObject(shown.default_config), jsonObject(shown.settings)]
     if (!default_config || !given)
       return setFaults([
         { field: default_config ? 'settings' : 'default_config', message: text.notObject },
       ])
     await attempt(async () => {
-      await update('loop.update', {
-        project,
-        id: loop.id,
-        name: name.trim(),
-        description,
-        tags: tagsOf(tags),
-        ...(agent !== (loop.agent_id ?? '') && { agent_id: agent.trim() }),
-        ...(config !== objectText(loop.default_config) && { default_config }),
-        ...(settings !== objectText(loop.settings) && { settings: given }),
-      })
-      saved()
+      const { name, description, agent_id, tags } = changes
+      const saved = await updateIf(
+        'loop.update',
+        {
+          project,
+          id: loop.id,
+          ...(name !== undefined && { name: name.trim() }),
+          ...(description !== undefined && { description }),
+          ...(agent_id !== undefined && { agent_id: agent_id.trim() }),
+          ...(changes.default_config !== undefined && { default_config }),
+          ...(changes.settings !== undefined && { settings: given }),
+          ...(tags && { tags: tagsOf(tags) }),
+        },
+        (stored) => edits.accepts(stored as unknown as Loop),
+      )
+      if (!saved) return
+      edits.saved(saved)
       onSaved()
       showDone(text.saved)
     })
   }
   const field = (path: string) => ({ disabled, fault: faultAt(faults, path) })
-  const json = (label: string, path: string, value: string, onValue: (text: string) => void) => (
+  const json = (path: 'default_config' | 'settings') => (
     <JsonField
-      label={label}
+      label={labels[path]}
       path={path}
       faults={faults}
       rows={4}
-      value={value}
+      value={shown[path]}
       readOnly={disabled}
-      onValue={onValue}
+      onValue={(value) => set({ [path]: value })}
     />
   )
   return (
     <form class="stack settings" noValidate onSubmit={(event) => event.preventDefault()}>
       <TextField
         {...field('name')}
-        label={text.name}
-        value={name}
+        label={labels.name}
+        value={shown.name}
         required
         maxLength={160}
-        onValue={setName}
+        onValue={(name) => set({ name })}
       />
       <TextArea
         {...field('description')}
-        label={text.description}
-        value={description}
-        onValue={setDescription}
+        label={labels.description}
+        value={shown.description}
+        onValue={(description) => set({ description })}
       />
       <TextField
         {...field('agent_id')}
-        label={text.agent}
+        label={labels.agent_id}
         hint={text.agentHint}
-        value={agent}
-        onValue={setAgent}
+        value={shown.agent_id}
+        onValue={(agent_id) => set({ agent_id })}
       />
-      {json(text.defaultConfig, 'default_config', config, setConfig)}
-      {json(text.loopSettings, 'settings', settings, setSettings)}
+      {json('default_config')}
+      {json('settings')}
       <p class="small soft">{text.loopSettingsHint}</p>
-      <TagFields tags={tags} faults={faults} disabled={disabled} onTags={setTags} />
+      <TagFields
+        tags={shown.tags}
+        faults={faults}
+        disabled={disabled}
+        onTags={(tags) => set({ tags })}
+      />
+      {edits.conflicts.length > 0 && (
+        <Conflict
+          names={edits.conflicts}
+          labels={labels}
+          changes={changes}
+          stored={edits.stored}
+          onKeep={edits.keep}
+          onTake={edits.take}
+        />
+      )}
       {!disabled && (
         <div>
-          <Button kind="primary" submit disabled={!isChanged || name.trim() === ''} onClick={save}>
+          <Button
+            kind="primary"
+            submit
+            disabled={
+              !edits.isChanged ||
+              edits.conflicts.length > 0 ||
+              shown.name.trim() === '' ||
+              !areTagsValid(shown.tags)
+            }
+            onClick={save}
+          >
             {text.save}
           </Button>
         </div>

@@ -1,17 +1,31 @@
 /** The settings of a workflow that can be changed without a new version. */
-import { useState } from 'preact/hooks'
 import type { Workflow } from '../../../protocol/workflows/rows.ts'
-import { ApiError, type FieldFault } from '../../api/client.ts'
-import { useSave } from '../../api/save.ts'
+import { updateIf } from '../../api/save.ts'
 import { Button } from '../../design/button.tsx'
 import { Checkbox, TextArea, TextField } from '../../design/field.tsx'
 import { showDone } from '../../design/notify.ts'
-import { useUnsaved } from '../../form/unsaved.ts'
+import { Conflict } from '../../form/conflict.tsx'
+import { useEdits } from '../../form/edits.ts'
+import { useFaults } from '../../form/faults.ts'
 import { faultAt } from '../../form/value.ts'
 import { may } from '../../shell/session.ts'
-import { TagFields, tagsOf, writtenTags } from '../build/tags.tsx'
+import { areTagsValid, TagFields, tagsOf, writtenTags } from '../build/tags.tsx'
+import { tagsText } from '../build/tags-text.ts'
 import { buildText } from '../build/text.ts'
 import { workflowsText as text } from './text.ts'
+
+const valuesOf = (workflow: Workflow) => ({
+  name: workflow.name,
+  description: workflow.description ?? '',
+  published_as_tool: workflow.published_as_tool,
+  tags: writtenTags(workflow.tags),
+})
+const labels = {
+  name: buildText.name,
+  description: text.description,
+  published_as_tool: text.asTool,
+  tags: tagsText.tags,
+}
 
 /** Shows the form. It is read-only without `project.edit`. */
 export function Settings({
@@ -23,59 +37,85 @@ export function Settings({
   readonly workflow: Workflow
   readonly onSaved: () => void
 }) {
-  const [name, setName] = useState(workflow.name)
-  const [description, setDescription] = useState(workflow.description ?? '')
-  const [asTool, setAsTool] = useState(workflow.published_as_tool)
-  const [tags, setTags] = useState(writtenTags(workflow.tags))
-  const [faults, setFaults] = useState<readonly FieldFault[]>([])
+  const edits = useEdits(workflow, valuesOf)
+  const { shown, changes, set } = edits
+  const { faults, attempt } = useFaults()
   const disabled = !may('project.edit')
-  const update = useSave(workflow)
-  const { isChanged, saved } = useUnsaved([name, description, asTool, tags])
-  const save = async (): Promise<void> => {
-    try {
-      await update('workflow.update', {
-        project,
-        id: workflow.id,
-        name: name.trim(),
-        description,
-        published_as_tool: asTool,
-        tags: tagsOf(tags),
-      })
-      setFaults([])
-      saved()
+  const save = (): Promise<void> =>
+    attempt(async () => {
+      const { name, tags, ...rest } = changes
+      const saved = await updateIf(
+        'workflow.update',
+        {
+          project,
+          id: workflow.id,
+          ...rest,
+          ...(name !== undefined && { name: name.trim() }),
+          ...(tags && { tags: tagsOf(tags) }),
+        },
+        (stored) => edits.accepts(stored as unknown as Workflow),
+      )
+      if (!saved) return
+      edits.saved(saved)
       onSaved()
       showDone(text.saved)
-    } catch (error) {
-      setFaults(error instanceof ApiError ? error.fields : [])
-      throw error
-    }
-  }
+    })
   return (
     <form class="stack settings" noValidate onSubmit={(event) => event.preventDefault()}>
       <TextField
-        label={buildText.name}
-        value={name}
+        label={labels.name}
+        value={shown.name}
         required
         maxLength={160}
         disabled={disabled}
         fault={faultAt(faults, 'name')}
-        onValue={setName}
+        onValue={(name) => set({ name })}
       />
       <TextArea
-        label={text.description}
-        value={description}
+        label={labels.description}
+        value={shown.description}
         disabled={disabled}
         fault={faultAt(faults, 'description')}
-        onValue={setDescription}
+        onValue={(description) => set({ description })}
       />
       <div class="field">
-        <Checkbox label={text.asTool} checked={asTool} disabled={disabled} onChecked={setAsTool} />
+        <Checkbox
+          label={labels.published_as_tool}
+          checked={shown.published_as_tool}
+          disabled={disabled}
+          onChecked={(published_as_tool) => set({ published_as_tool })}
+        />
         <div class="hint user-text">{text.asToolHint(workflow.handle)}</div>
       </div>
-      <TagFields tags={tags} faults={faults} disabled={disabled} onTags={setTags} />
+      <TagFields
+        tags={shown.tags}
+        faults={faults}
+        disabled={disabled}
+        onTags={(tags) => set({ tags })}
+      />
+      {edits.conflicts.length > 0 && (
+        <Conflict
+          names={edits.conflicts}
+          labels={labels}
+          changes={changes}
+          stored={edits.stored}
+          onKeep={edits.keep}
+          onTake={edits.take}
+        />
+      )}
       {!disabled && (
         <div>
-          <Button kind="primary" submit disabled={!isChanged || name.trim() === ''} onClick={save}>
+          <Button
+            kind="primary"
+            submit
+            disabled={
+              !edits.isChanged ||
+              edits.conflicts.length > 0 ||
+              shown.name.trim() === '' ||
+              !areTagsValid(shown.tags)
+            }
+            onClick={save}
+          >
             {text.save}
           </Button>
         </div>

@@ -11,7 +11,6 @@ import { Badge, Show } from '../../design/states.tsx'
 import { Tabs } from '../../design/tabs.tsx'
 import { designText } from '../../design/text.ts'
 import { Time } from '../../design/time.tsx'
-import { UntouchedForm } from '../../form/untouched.tsx'
 import { go, place, setQuery } from '../../router/router.ts'
 import { Page, type PageProps } from '../../shell/page.tsx'
 import { may } from '../../shell/session.ts'
@@ -137,11 +136,7 @@ export default function WorkflowPage({ params }: PageProps) {
                   id: 'settings',
                   label: text.settings,
                   content: () => (
-                    <UntouchedForm record={known}>
-                      {(workflow, onSaved) => (
-                        <Settings project={project} workflow={workflow} onSaved={onSaved} />
-                      )}
-                    </UntouchedForm>
+                    <Settings key={known.id} project={project} workflow={known} onSaved={reload} />
                   ),
                 },
               ]}

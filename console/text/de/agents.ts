@@ -192,10 +192,5 @@ export const agents: typeof agentsText = {
     'Namen, Gruppen und Muster, eines je Zeile. Leer: Alle Werkzeuge des Agenten sind erlaubt.',
   system: 'Er gehört dem Dienst oder der Organisation und kann deshalb hier nicht geändert werden.',
   edit: (name) => `${name} bearbeiten`,
-  changedMeanwhile: (field) => `${field} wurde geändert, während Sie es bearbeitet haben.`,
-  storedValue: (value) => `Jetzt gespeichert: ${value}`,
-  noValue: 'kein Wert',
-  keepMine: 'Meine Änderungen behalten',
-  takeTheirs: 'Gespeicherte Werte übernehmen',
   deleteNamed: (name) => `${name} löschen`,
 }

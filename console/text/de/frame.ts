@@ -89,6 +89,11 @@ export const form: typeof formText = {
   removeItem: (index) => `Eintrag ${index} entfernen`,
   notJson: 'Das ist kein gültiges JSON.',
   notShown: 'Das Formular kann diesen Wert nicht ganz zeigen. Arbeiten Sie in JSON weiter.',
+  changedMeanwhile: (field) => `${field} wurde geändert, während Sie es bearbeitet haben.`,
+  storedValue: (value) => `Jetzt gespeichert: ${value}`,
+  noValue: 'kein Wert',
+  keepMine: 'Meine Änderungen behalten',
+  takeTheirs: 'Gespeicherte Werte übernehmen',
   needed: (label) => `${label} *`,
 }
 

@@ -52,6 +52,20 @@ async function tryOut(browser: Browser): Promise<void> {
     await page.close()
   })
 
+  t.test('a field that somebody else changed is shown next to the button that saves', async (t) => {
+    const page = await open(`/p/default/agents/${id}`)
+    await page.getByLabel('Description').fill('mine')
+    await s.ok('agent.update', { id, description: 'theirs' })
+    const bar = page.locator('.save-bar')
+    await bar.getByText('Now stored: theirs').waitFor()
+    t.ok(await bar.getByRole('button', { name: 'Save' }).isDisabled())
+    await bar.getByRole('button', { name: 'Keep my changes' }).click()
+    await bar.getByRole('button', { name: 'Save' }).click()
+    await page.getByText('Saved.').waitFor()
+    t.match(await s.ok('agent.get', { id }), { description: 'mine' })
+    await page.close()
+  })
+
   t.test('a refused change is explained, and unsaved changes are guarded', async (t) => {
     await s.ok('agent.create', { name: 'Taken' })
     const page = await open(`/p/default/agents/${id}`)

@@ -5,7 +5,7 @@
  */
 import type { Browser, Dialog, Locator, Page } from 'playwright-core'
 import t from 'tap'
-import { faultsOf, inBrowser, onElement } from '../support/browser.ts'
+import { faultsOf, inBrowser, onElement, untilTrue } from '../support/browser.ts'
 import { serviceFor, signedIn } from '../support/console.ts'
 import { person } from '../support/people.ts'
 
@@ -44,6 +44,42 @@ async function saveUntil(outcome: Locator, save: () => Promise<void>): Promise<v
 
 async function tryOut(browser: Browser): Promise<void> {
   const s = await serviceFor(t, browser)
+
+  t.test('settings send only changed fields, and ask when both changed a field', async (t) => {
+    const { context, open } = await signedIn(browser, s)
+    const shared = { project, description: 'old', name: 'Shared' }
+    const { id } = await s.ok('workflow.create', { ...shared, spec: { steps: [nap] } })
+    const { id: loop } = await s.ok('loop.create', { ...shared, steps: [nap] })
+    for (const [update, read, path, of] of [
+      ['workflow.update', 'workflow.get', 'workflows', id],
+      ['loop.update', 'loop.get', 'loops', loop],
+    ] as const) {
+      const page = await open(`/p/default/${path}/${of}?tab=settings`)
+      const form = page.locator('form.settings')
+      await form.getByLabel('Name', { exact: true }).fill('Mine')
+      await s.ok(update, { id: of, description: 'theirs' })
+      await untilTrue(page, "document.querySelector('form.settings textarea')?.value === 'theirs'")
+      await form.getByRole('button', { name: 'Save' }).click()
+      await page.getByText('Saved.').first().waitFor()
+      t.match(await s.ok(read, { id: of }), { name: 'Mine', description: 'theirs' })
+
+      await form.getByLabel('Description').fill('my text')
+      await s.ok(update, { id: of, description: 'their text' })
+      await form.getByText('Now stored: their text').waitFor()
+      t.ok(await form.getByRole('button', { name: 'Save' }).isDisabled())
+      await form.getByRole('button', { name: 'Take the stored values' }).click()
+      t.equal(await form.getByLabel('Description').inputValue(), 'their text')
+
+      await form.getByRole('button', { name: 'Add a tag' }).click()
+      await form.getByRole('button', { name: 'Add a tag' }).click()
+      for (const key of [0, 1]) await form.getByLabel('Key').nth(key).fill('team')
+      await form.getByText('Another tag has the same key.').first().waitFor()
+      t.ok(await form.getByRole('button', { name: 'Save' }).isDisabled())
+      page.on('dialog', (question) => void question.accept())
+      await page.close()
+    }
+    await context.close()
+  })
 
   t.test('a workflow is created, started, changed, compared and restored by mouse', async (t) => {
     const { context, open, faults } = await signedIn(browser, s)
