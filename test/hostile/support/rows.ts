@@ -190,6 +190,8 @@ export async function furnish(s: Service, mark = 'plain'): Promise<Place> {
       title: mark,
       endpoint_url: 'https://calls.invalid/',
     }),
+    // Deleting an action with an endpoint needs more than the permission of the row.
+    ok('action.create', { ...at, name: `${handle}.local`, endpoint_kind: 'worker' }),
     ok('secret.put', { ...at, secret_name: handle, entries: { word: 'kept' } }),
     ok('repository_host.put', {
       ...at,
@@ -330,7 +332,7 @@ export function filled(name: RowName, place: Place): Record<string, string> {
     token: () => place.token,
     memory_key: () => 'likes',
     binding_id: () => place.binding,
-    action_name: () => place.handle,
+    action_name: () => (name === 'action.delete' ? `${place.handle}.local` : place.handle),
     action_id: () => place.organization_action,
     webhook_id: () => place.webhook,
     // The webhook of a place is disabled and has no deliveries, so this id belongs to none.

@@ -203,7 +203,7 @@ t.test('an organization action is deleted', async (t) => {
     await s.refused(name, { action_id: 'act_1' }, 404, 'not_found')
 })
 
-t.test('only administrators can let an action with another endpoint take its calls', async (t) => {
+t.test('only administrators can let an action with another endpoint take its calls', async () => {
   const editor = await s.ok('principal.create', { name: 'editor', role_ids: ['role_editor'] })
   const { key } = await s.ok('key.create', { name: 'editor', principal_id: editor['id'] })
   const as = { key: String(key) }
