@@ -15,7 +15,6 @@ import { closeCodes } from '../../protocol/workers/socket.ts'
 import type { Caller } from '../auth/authenticate.ts'
 import { authorizeRow, enter } from '../auth/authorize.ts'
 import { type CookieHeaders, sessionCookieOf } from '../auth/console/cookies.ts'
-import { countRefusal } from '../auth/rate.ts'
 import type { Edge } from '../call.ts'
 import { requestIdOf, requestIds } from '../http/request-id.ts'
 import {
@@ -129,7 +128,6 @@ export function mountTerminals(app: TemplatedApp, edge: Edge): { leave(): void; 
         protocols: req.getHeader('sec-websocket-protocol'),
         cookie: cookieHeadersOf(req),
       }
-      const remote = Buffer.from(res.getRemoteAddressAsText()).toString()
       const { protocol } = presentedIn(asked.authorization, asked.protocols)
       const key = req.getHeader('sec-websocket-key')
       const extensions = req.getHeader('sec-websocket-extensions')
@@ -146,11 +144,6 @@ export function mountTerminals(app: TemplatedApp, edge: Edge): { leave(): void; 
           )
           return refuse('service_unavailable')
         })
-        .then((grant) =>
-          isRefusal(grant) && grant.refused === 'unauthorized'
-            ? countRefusal(edge.limits, remote, grant)
-            : grant,
-        )
         .then((grant) => {
           if (aborted) return
           const answer = !isRefusal(grant) && leaving ? refuse('service_unavailable') : grant

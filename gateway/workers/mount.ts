@@ -19,7 +19,6 @@ import uWS, { type TemplatedApp, type WebSocket } from 'uWebSockets.js'
 import { errorBody, refuse } from '../../protocol/errors.ts'
 import { sizes } from '../../protocol/workers/socket.ts'
 import { type Authentication, openAuthentication } from '../auth/authenticate.ts'
-import type { Limits } from '../auth/rate.ts'
 import type { Directory } from '../directory.ts'
 import { requestIdOf, requestIds } from '../http/request-id.ts'
 import { answerWithoutUpgrade, isUpgrade, rejectUpgrade, textOf } from '../http/upgrade.ts'
@@ -64,12 +63,11 @@ export function mountWorkerSocket(
   world: World,
   directory: Directory,
   authentication: Authentication = openAuthentication(world, directory),
-  limits?: Limits,
 ): { leave(): void; stop(): Promise<void> } {
   const hub = openHub(world, servedBy(directory, world.settings.brand.toLowerCase()))
   let leaving = false
   const newId = requestIds(world)
-  const upgrade = createUpgrade(world, directory, authentication, limits)
+  const upgrade = createUpgrade(world, directory, authentication)
   const unwatch = directory.onChange(() => void hub.recheck())
   world.onMessage((message) => {
     if (message.type === 'forget') directory.forget(message.project)

@@ -11,7 +11,6 @@ import { workers } from '../../protocol/workers/rows.ts'
 import type { Authentication, Caller } from '../auth/authenticate.ts'
 import { authorizeRow, enter } from '../auth/authorize.ts'
 import type { Presented } from '../auth/keys.ts'
-import { countRefusal, type Limits } from '../auth/rate.ts'
 import type { Directory } from '../directory.ts'
 import { presentedIn } from '../http/upgrade.ts'
 import type { World } from '../ports.ts'
@@ -48,15 +47,11 @@ const RATE = { second: 200, once: 500 } as const
 /** Maximum `Retry-After` in seconds. */
 const MAX_RETRY_AFTER_S = 5
 
-/**
- * Creates the function that decides upgrades for a gateway.
- * @param limits the rate limits; undefined if they are disabled.
- */
+/** Creates the function that decides upgrades for a gateway. */
 export function createUpgrade(
   world: World,
   directory: Directory,
   authentication: Authentication,
-  limits?: Limits,
 ): Upgrade {
   const calm = throttle(() => world.now())
   const answer = (refusal: Refusal): Answer => {
@@ -66,17 +61,12 @@ export function createUpgrade(
       ? { status, body, retry_after: 1 + ((world.random(1)[0] ?? 0) % MAX_RETRY_AFTER_S) }
       : { status, body }
   }
-  /** An unknown credential counts against the rate limit of its address, as in other requests. */
-  const refused = async (refusal: Refusal, remote: string): Promise<Answer> =>
-    answer(
-      refusal.refused === 'unauthorized' ? await countRefusal(limits, remote, refusal) : refusal,
-    )
   return async ({ project, authorization, protocols, remote, request_id }) => {
     const { presented, protocol, isAnonymous } = presentedIn(authorization, protocols)
     const anonymous =
       isAnonymous && isLoopback(remote) ? world.settings.anonymous_worker : undefined
-    if (!presented && anonymous === undefined) return refused(refuse('unauthorized'), remote)
-    if (!world.fresh()) return answer(refuse('service_unavailable'))
+    if (!presented && anonymous === undefined) return answer(refuse('unauthorized'))
+    if (!world.fresh() || !calm(project)) return answer(refuse('service_unavailable'))
     const grant = await (anonymous === undefined
       ? grantOf(world, directory, authentication, presented, project)
       : anonymousGrant(directory, anonymous, project)
@@ -87,9 +77,7 @@ export function createUpgrade(
       )
       return refuse('service_unavailable')
     })
-    if (isRefusal(grant)) return refused(grant, remote)
-    // Only valid credentials count, so others cannot use up the limit of the project.
-    return calm(grant.project) ? { grant, protocol } : answer(refuse('service_unavailable'))
+    return isRefusal(grant) ? answer(grant) : { grant, protocol }
   }
 }
 

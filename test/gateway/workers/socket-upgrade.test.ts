@@ -150,6 +150,18 @@ t.test('the answer to an upgrade', async (t) => {
   })
 
   t.test(
+    'too many upgrades of one project are refused without a query; others are admitted',
+    async (t) => {
+      const it = given()
+      for (let i = 0; i < 500; i++) await it.ask(bearer(it.worker.text))
+      t.match(await it.ask(bearer(it.worker.text)), { status: 503 })
+      t.match(await it.ask(bearer(it.root), { project: PRJ }), { grant: {} })
+      it.advance(1000)
+      t.match(await it.ask(bearer(it.worker.text)), { grant: {} })
+    },
+  )
+
+  t.test(
     'a worker without a credential is admitted only from this machine, and only if enabled',
     async (t) => {
       const it = given('svc_dev')
