@@ -18,7 +18,7 @@ import type { Project } from '../protocol/projects/rows.ts'
 import type { Caller } from './auth/authenticate.ts'
 import { authorizeRow, enter } from './auth/authorize.ts'
 import { sessionCookieOf } from './auth/console/cookies.ts'
-import { countRefusal } from './auth/rate.ts'
+import { countRefusal, limitedBy } from './auth/rate.ts'
 import { type Call, type Edge, factsOf, MAX_BODY_BYTES, type Routed } from './call.ts'
 import { readUpload, type Uploaded } from './files/form.ts'
 import { admitted } from './guard.ts'
@@ -124,14 +124,6 @@ const authenticate: Stage = (admission) => {
   })
 }
 
-/**
- * Returns the id under which the rate limit counts a caller's requests. All tokens and console
- * sessions of a person share one limit. Every other key has its own limit.
- */
-const limitedBy = ({ principal, credential }: Caller): string =>
-  credential.type === 'cli_token' || credential.type === 'console_session'
-    ? principal.id
-    : credential.id
 const limitRate: Stage = (admission) => {
   const { limits, world } = admission.edge
   return limits?.(limitedBy(callerOf(admission)), world.organization()).then(

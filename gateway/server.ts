@@ -168,7 +168,7 @@ export function createGateway(
   }
 
   const sockets = [
-    mountWorkerSocket(app, world, directory, authentication),
+    mountWorkerSocket(app, world, directory, authentication, edge.limits),
     mountTerminals(app, edge),
   ]
   const methods = new Map<string, { readonly pattern: string; readonly allowed: string[] }>()

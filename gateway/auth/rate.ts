@@ -7,6 +7,7 @@
 import { RateLimiterMemory, type RateLimiterRes } from 'rate-limiter-flexible'
 import { errors, type Refusal, refuse } from '../../protocol/errors.ts'
 import type { World } from '../ports.ts'
+import type { Caller } from './authenticate.ts'
 
 /**
  * The rate-limit headers, which describe the bucket with the smallest remaining share, and the
@@ -23,6 +24,15 @@ interface Admission {
 export type Limits = (caller: string, organization?: string) => Promise<Admission>
 
 /**
+ * Returns the id under which the rate limit counts a caller's requests. All tokens and console
+ * sessions of a person share one limit. Every other key has its own limit.
+ */
+export const limitedBy = ({ principal, credential }: Pick<Caller, 'principal' | 'credential'>) =>
+  credential.type === 'cli_token' || credential.type === 'console_session'
+    ? principal.id
+    : credential.id
+
+/**
  * Counts a refused request against the rate limit of its IP address. Returns `rate_limit_exceeded`
  * once that limit is exceeded, otherwise `refusal`. Requests with a valid credential are not
  * counted by address, because many clients may share one address. Failures of the service (5xx) are
@@ -33,8 +43,31 @@ export async function countRefusal(
   address: string,
   refusal: Refusal,
 ): Promise<Refusal> {
+  return countFor(limits, `address:${address}`, refusal)
+}
+
+/**
+ * Counts a refused upgrade of a WebSocket. Without a valid credential, it counts against the rate
+ * limit of its IP address, otherwise against that of its caller. Accepted upgrades are not counted.
+ * Returns `rate_limit_exceeded` once the limit is exceeded, otherwise `refusal`.
+ */
+export const countRefusedUpgrade = (
+  limits: Limits | undefined,
+  address: string,
+  caller: Caller | undefined,
+  refusal: Refusal,
+): Promise<Refusal> | Refusal => {
+  if (caller) return countFor(limits, limitedBy(caller), refusal)
+  return refusal.refused === 'unauthorized' ? countRefusal(limits, address, refusal) : refusal
+}
+
+async function countFor(
+  limits: Limits | undefined,
+  counted: string,
+  refusal: Refusal,
+): Promise<Refusal> {
   if (errors[refusal.refused].status >= 500) return refusal
-  return (await limits?.(`address:${address}`))?.refused ?? refusal
+  return (await limits?.(counted))?.refused ?? refusal
 }
 
 type Scope = 'key' | 'org'

@@ -327,7 +327,7 @@ function slotsOf(req: HttpRequest, count: number): string[] {
 }
 
 /** Returns the client's IP address. IPv4-mapped IPv6 addresses are written as IPv4. */
-function addressOf(res: HttpResponse): string {
+export function addressOf(res: HttpResponse): string {
   const bytes = new Uint8Array(res.getRemoteAddress())
   let mapped = bytes.length === 16 && bytes[10] === 0xff && bytes[11] === 0xff
   for (let i = 0; mapped && i < 10; i++) mapped = bytes[i] === 0

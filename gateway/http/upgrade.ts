@@ -4,6 +4,7 @@
  */
 import type { HttpRequest, HttpResponse, TemplatedApp } from 'uWebSockets.js'
 import { STATUS_CODES } from 'node:http'
+import type { Refusal } from '../../protocol/errors.ts'
 import { socketBearerPrefix, socketProtocol } from '../../protocol/workers/socket.ts'
 import { type Presented, parseAuthorization, parseCredential } from '../auth/keys.ts'
 import type { World } from '../ports.ts'
@@ -41,6 +42,12 @@ const bearerOf = (encoded: string | undefined): Presented | undefined =>
   encoded === undefined
     ? undefined
     : parseCredential(Buffer.from(encoded.slice(socketBearerPrefix.length), 'base64url').toString())
+
+/** Returns the delay in seconds that a refusal by a rate limit contains. */
+export function retryAfterOf({ details }: Refusal): number | undefined {
+  const after = details?.['retry_after_seconds']
+  return typeof after === 'number' ? after : undefined
+}
 
 /** Answers a refused upgrade, and closes the connection. */
 export function rejectUpgrade(

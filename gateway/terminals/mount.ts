@@ -15,7 +15,9 @@ import { closeCodes } from '../../protocol/workers/socket.ts'
 import type { Caller } from '../auth/authenticate.ts'
 import { authorizeRow, enter } from '../auth/authorize.ts'
 import { type CookieHeaders, sessionCookieOf } from '../auth/console/cookies.ts'
+import { countRefusedUpgrade } from '../auth/rate.ts'
 import type { Edge } from '../call.ts'
+import { addressOf } from '../http/request.ts'
 import { requestIdOf, requestIds } from '../http/request-id.ts'
 import {
   answerWithoutUpgrade,
@@ -23,6 +25,7 @@ import {
   presentedIn,
   type Rejection,
   rejectUpgrade,
+  retryAfterOf,
   textOf,
 } from '../http/upgrade.ts'
 import { TerminalConnection, type TerminalGrant } from './connection.ts'
@@ -37,6 +40,8 @@ interface Asked {
   readonly environment_id: string
   readonly authorization: string
   readonly protocols: string
+  /** The client's IP address. */
+  readonly remote: string
   /**
    * The headers that are used to check the cookie of a console session. The cookie is accepted only
    * from the service's own origin.
@@ -53,18 +58,34 @@ const MAX_UNSENT_BYTES = 1_048_576
 /** Time in seconds without any frame or pong after which a socket is closed. */
 const IDLE_TIMEOUT_S = 120
 
-/** Authenticates and authorizes an upgrade. */
+/**
+ * Authenticates and authorizes an upgrade. A refused upgrade counts against the rate limit of its
+ * caller or, without a valid credential, of its IP address.
+ */
 async function admit(edge: Edge, asked: Asked): Promise<TerminalGrant | Refusal> {
-  const { world, directory, authentication } = edge
+  const caller = await authenticate(edge, asked)
+  const known = isRefusal(caller) ? undefined : caller
+  const grant = isRefusal(caller) ? caller : await authorize(edge, caller, asked)
+  return isRefusal(grant) ? countRefusedUpgrade(edge.limits, asked.remote, known, grant) : grant
+}
+
+async function authenticate(edge: Edge, asked: Asked): Promise<Caller | Refusal> {
+  const { world, authentication } = edge
   const { presented, isAnonymous } = presentedIn(asked.authorization, asked.protocols)
   const cookie = isAnonymous ? sessionCookieOf(world, asked.cookie, true) : undefined
   if (isRefusal(cookie)) return cookie
   if (!presented && cookie === undefined) return refuse('unauthorized')
   if (!(await edge.becomesFresh())) return refuse('service_unavailable')
-  const caller = await (cookie === undefined
+  return cookie === undefined
     ? authentication.signIn(presented)
-    : authentication.console.find(cookie, { project: asked.project }))
-  if (isRefusal(caller)) return caller
+    : authentication.console.find(cookie, { project: asked.project })
+}
+
+async function authorize(
+  { world, directory, authentication }: Edge,
+  caller: Caller,
+  asked: Asked,
+): Promise<TerminalGrant | Refusal> {
   const { environment_id } = asked
   const allowed = async (who: Caller, name: string) => {
     const known = await directory.organization()
@@ -98,10 +119,11 @@ async function admit(edge: Edge, asked: Asked): Promise<TerminalGrant | Refusal>
 const rejectionOf = (refusal: Refusal): Rejection => {
   const { status } = errors[refusal.refused]
   const temporary = status >= 500
+  const retry_after = temporary ? 2 : retryAfterOf(refusal)
   return {
     status: temporary ? 503 : status,
     body: errorBody(temporary ? refuse('service_unavailable') : refusal),
-    ...(temporary && { retry_after: 2 }),
+    ...(retry_after !== undefined && { retry_after }),
   }
 }
 
@@ -126,6 +148,7 @@ export function mountTerminals(app: TemplatedApp, edge: Edge): { leave(): void; 
         environment_id: textOf(req.getParameter(1)),
         authorization: req.getHeader('authorization'),
         protocols: req.getHeader('sec-websocket-protocol'),
+        remote: addressOf(res),
         cookie: cookieHeadersOf(req),
       }
       const { protocol } = presentedIn(asked.authorization, asked.protocols)

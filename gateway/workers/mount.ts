@@ -19,7 +19,9 @@ import uWS, { type TemplatedApp, type WebSocket } from 'uWebSockets.js'
 import { errorBody, refuse } from '../../protocol/errors.ts'
 import { sizes } from '../../protocol/workers/socket.ts'
 import { type Authentication, openAuthentication } from '../auth/authenticate.ts'
+import type { Limits } from '../auth/rate.ts'
 import type { Directory } from '../directory.ts'
+import { addressOf } from '../http/request.ts'
 import { requestIdOf, requestIds } from '../http/request-id.ts'
 import { answerWithoutUpgrade, isUpgrade, rejectUpgrade, textOf } from '../http/upgrade.ts'
 import type { World } from '../ports.ts'
@@ -57,17 +59,19 @@ const stopping: Rejection = {
  * passed to the hub, and `forget` also to the directory. `leave` makes the gateway refuse new
  * sockets. `stop` answers open claims without jobs, and closes every socket with the code for a
  * restart.
+ * @param limits the rate limits of refused upgrades; without them, they are not limited.
  */
 export function mountWorkerSocket(
   app: TemplatedApp,
   world: World,
   directory: Directory,
   authentication: Authentication = openAuthentication(world, directory),
+  limits?: Limits,
 ): { leave(): void; stop(): Promise<void> } {
   const hub = openHub(world, servedBy(directory, world.settings.brand.toLowerCase()))
   let leaving = false
   const newId = requestIds(world)
-  const upgrade = createUpgrade(world, directory, authentication)
+  const upgrade = createUpgrade(world, directory, authentication, limits)
   const unwatch = directory.onChange(() => void hub.recheck())
   world.onMessage((message) => {
     if (message.type === 'forget') directory.forget(message.project)
@@ -86,7 +90,7 @@ export function mountWorkerSocket(
         project: textOf(req.getParameter(0)),
         authorization: req.getHeader('authorization'),
         protocols: req.getHeader('sec-websocket-protocol'),
-        remote: Buffer.from(res.getRemoteAddressAsText()).toString(),
+        remote: addressOf(res),
         request_id: requestIdOf(req.getHeader('x-request-id'), newId),
       }
       const key = req.getHeader('sec-websocket-key')

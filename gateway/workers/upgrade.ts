@@ -10,9 +10,9 @@ import { getOwn } from '../../protocol/lookup.ts'
 import { workers } from '../../protocol/workers/rows.ts'
 import type { Authentication, Caller } from '../auth/authenticate.ts'
 import { authorizeRow, enter } from '../auth/authorize.ts'
-import type { Presented } from '../auth/keys.ts'
+import { countRefusedUpgrade, type Limits } from '../auth/rate.ts'
 import type { Directory } from '../directory.ts'
-import { presentedIn } from '../http/upgrade.ts'
+import { presentedIn, retryAfterOf } from '../http/upgrade.ts'
 import type { World } from '../ports.ts'
 import type { Grant } from './edge.ts'
 
@@ -47,37 +47,51 @@ const RATE = { second: 200, once: 500 } as const
 /** Maximum `Retry-After` in seconds. */
 const MAX_RETRY_AFTER_S = 5
 
-/** Creates the function that decides upgrades for a gateway. */
+/**
+ * Creates the function that decides upgrades for a gateway. Refused upgrades count against the rate
+ * limit of their caller or, without a valid credential, of their IP address. Only upgrades with a
+ * grant count against the limit of the project, so that other clients cannot use it up.
+ * @param limits the rate limits; without them, refused upgrades are not limited.
+ */
 export function createUpgrade(
   world: World,
   directory: Directory,
   authentication: Authentication,
+  limits?: Limits,
 ): Upgrade {
   const calm = throttle(() => world.now())
   const answer = (refusal: Refusal): Answer => {
     const status = statusOf(refusal)
     const body = errorBody(status === 503 ? refuse('service_unavailable') : refusal)
-    return status === 429 || status === 503
-      ? { status, body, retry_after: 1 + ((world.random(1)[0] ?? 0) % MAX_RETRY_AFTER_S) }
-      : { status, body }
+    if (status !== 429 && status !== 503) return { status, body }
+    const jitter = 1 + ((world.random(1)[0] ?? 0) % MAX_RETRY_AFTER_S)
+    return { status, body, retry_after: (retryAfterOf(refusal) ?? 0) + jitter }
   }
   return async ({ project, authorization, protocols, remote, request_id }) => {
     const { presented, protocol, isAnonymous } = presentedIn(authorization, protocols)
     const anonymous =
       isAnonymous && isLoopback(remote) ? world.settings.anonymous_worker : undefined
-    if (!presented && anonymous === undefined) return answer(refuse('unauthorized'))
-    if (!world.fresh() || !calm(project)) return answer(refuse('service_unavailable'))
-    const grant = await (anonymous === undefined
-      ? grantOf(world, directory, authentication, presented, project)
-      : anonymousGrant(directory, anonymous, project)
-    ).catch((error: unknown) => {
+    let caller: Caller | undefined
+    const refused = async (refusal: Refusal): Promise<Answer> =>
+      answer(await countRefusedUpgrade(limits, remote, caller, refusal))
+    if (!presented && anonymous === undefined) return refused(refuse('unauthorized'))
+    if (!world.fresh()) return answer(refuse('service_unavailable'))
+    const granted = async (): Promise<Grant | Refusal> => {
+      if (anonymous !== undefined) return anonymousGrant(directory, anonymous, project)
+      const found = await authentication.signIn(presented)
+      if (isRefusal(found)) return found
+      caller = found
+      return grantOf(world, directory, authentication, found, project)
+    }
+    const grant = await granted().catch((error: unknown) => {
       world.log.error(
         { event: 'worker_admission_failed', err: error, request_id },
         'worker admission failed',
       )
       return refuse('service_unavailable')
     })
-    return isRefusal(grant) ? answer(grant) : { grant, protocol }
+    if (isRefusal(grant)) return refused(grant)
+    return calm(grant.project) ? { grant, protocol } : answer(refuse('service_unavailable'))
   }
 }
 
@@ -90,11 +104,9 @@ async function grantOf(
   world: World,
   directory: Directory,
   authentication: Authentication,
-  presented: Presented | undefined,
+  caller: Caller,
   name: string,
 ): Promise<Grant | Refusal> {
-  const caller = await authentication.signIn(presented)
-  if (isRefusal(caller)) return caller
   const known = await directory.organization()
   if (isRefusal(known)) return known
   const project = enter(caller, known, name)

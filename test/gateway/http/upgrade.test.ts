@@ -15,16 +15,21 @@ const paths = {
   worker: '/v1/projects/default/workers/socket',
   terminal: '/v1/projects/default/environments/env_01AAAAAAAAAAAAAAAAAAAAAA0C/terminal',
 }
-const get = (path: string, headers: Record<string, string>) =>
-  new Promise<{ status: number | undefined; id: string }>((resolve, reject) => {
-    const { port } = it
-    http
-      .get({ host: '127.0.0.1', port, path, agent: false, headers }, (answer) => {
-        answer.resume()
-        resolve({ status: answer.statusCode, id: String(answer.headers['x-request-id']) })
-      })
-      .on('error', reject)
-  })
+const get = (path: string, headers: Record<string, string>, port = it.port) =>
+  new Promise<{ status: number | undefined; id: string; retry?: string | undefined }>(
+    (resolve, reject) => {
+      http
+        .get({ host: '127.0.0.1', port, path, agent: false, headers }, (answer) => {
+          answer.resume()
+          resolve({
+            status: answer.statusCode,
+            id: String(answer.headers['x-request-id']),
+            ...('retry-after' in answer.headers && { retry: answer.headers['retry-after'] }),
+          })
+        })
+        .on('error', reject)
+    },
+  )
 
 t.test('the answer contains the id of the request, which is in the log', async (t) => {
   const requests = [
@@ -47,4 +52,19 @@ t.test('the answer contains the id of the request, which is in the log', async (
       t.match(invalid.id, /^req_\w+$/, what)
     }
   }
+})
+
+t.test('refused upgrades are limited by address, also those of terminals', async (t) => {
+  const limited = await gateway({ rate: { key: 4, organization: 0, window_seconds: 60 } })
+  t.teardown(() => limited.server.stop())
+  const ask = (path: string, authorization?: string) =>
+    get(path, { ...upgrading, ...(authorization && { authorization }) }, limited.port)
+  const statuses: (number | undefined)[] = []
+  for (const authorization of ['Bearer bat_wrong', undefined, 'Bearer bat_wrong'])
+    for (const path of Object.values(paths)) statuses.push((await ask(path, authorization)).status)
+  t.strictSame(statuses, [401, 401, 401, 401, 429, 429])
+  const refused = await ask(paths.terminal)
+  t.ok(Number(refused.retry) > 50, 'at the end of the window')
+  const root = `Bearer ${limited.root}`
+  t.equal((await ask(paths.terminal, root)).status, 404, 'a valid key is not limited by address')
 })
