@@ -50,6 +50,11 @@ export interface World {
    */
   seal(text: string): Uint8Array
   /**
+   * Returns the client's IP address, from the address of the TCP peer and the header
+   * `X-Forwarded-For`. Absent if no proxy is trusted; the peer is then the client.
+   */
+  clientAddress?(peer: string, forwarded: string): string
+  /**
    * Checks whether a URL is an allowed destination. Returns the reason why it is not, as the end of
    * a sentence, or undefined if none is found. The method is absent if URLs cannot be checked.
    */
@@ -366,10 +371,7 @@ export interface GatewaySettings {
    * only.
    */
   readonly public_url?: string
-  /**
-   * The environment providers that clients may choose, the default provider, and the aliases of
-   * providers.
-   */
+  /** The environment providers that clients may choose, their default, and their aliases. */
   readonly environments?: {
     readonly default_provider: string
     readonly providers: readonly string[]
@@ -391,9 +393,6 @@ export interface GatewaySettings {
   readonly models: Models
   /** Domain of the agents' e-mail addresses. When absent, agents have no address. */
   readonly inbox_domain?: string
-  /**
-   * Whether the installation receives e-mail for the agents' addresses, which causes
-   * `email.received` events.
-   */
+  /** Whether the installation receives e-mail for the agents, as `email.received` events. */
   readonly inbound_mail?: boolean
 }

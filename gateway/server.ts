@@ -127,9 +127,10 @@ export function createGateway(
   let listening: us_listen_socket | undefined
 
   const cors = world.settings.cors.length > 0
+  const { clientAddress } = world
   const handle = (route: Unmounted) => {
     const bodyMemory = route.isKnown ? edge.bodyMemory : edge.publicBodyMemory
-    const whole: Route = { ...route, cors, bodyMemory }
+    const whole: Route = { ...route, cors, bodyMemory, ...(clientAddress && { clientAddress }) }
     return (res: HttpResponse, req: HttpRequest): void => serve(service, whole, res, req)
   }
   const other = (handler: Handler) =>

@@ -95,6 +95,8 @@ export interface Config {
    */
   readonly sessions: { readonly age: number; readonly idle: number }
   readonly cors: readonly string[]
+  /** Networks of the proxies whose header `X-Forwarded-For` names the client's address. */
+  readonly trusted_proxies: readonly string[]
   /** URL at which people reach the gateways. The default is the URL of this node's gateway. */
   readonly public_url?: string
   /** The webhook that receives notifications about interactions, and the secret that signs them. */
@@ -287,6 +289,7 @@ export function readConfig(
       drain: v.BATON_DRAIN * 1000,
       keepalive: v.BATON_KEEPALIVE * 1000,
       cors: v.BATON_CORS,
+      trusted_proxies: v.BATON_TRUSTED_PROXIES,
       timing,
       log_level: v.BATON_LOG_LEVEL,
       models,

@@ -41,6 +41,7 @@ import { readiness } from './observe/ready.ts'
 import { serveStatus } from './observe/status.ts'
 import { createGuard } from './outbound/guard.ts'
 import { openOutbound } from './outbound/open.ts'
+import { createClientAddress } from './process/client-address.ts'
 import { StartFault } from './process/fault.ts'
 import { portFault, urlOf } from './process/port-fault.ts'
 import { openGateway, receiveMail } from './roles/edge.ts'
@@ -244,6 +245,7 @@ export async function startNode(
         bucket: config.bucket?.bucket,
       }),
       metrics: metrics.text,
+      clientAddress: createClientAddress(config.trusted_proxies),
       ...openOutbound(guard, config, { ...deps, nats, installed, measure: metrics }),
     })
     const hasShards = config.roles.includes('shards')

@@ -61,6 +61,7 @@ export interface WorldParts {
   readonly interest?: Pick<OwnInterest, 'follow' | 'settled'>
   readonly log: Log
   readonly count: Counters
+  readonly clientAddress?: World['clientAddress']
   unreachable(url: string): Promise<string | undefined>
   unreachableRepository(url: string): Promise<string | undefined>
   readonly repositoryToken?: World['repositoryToken']
@@ -120,6 +121,7 @@ export function createWorld(parts: WorldParts): World {
     newCommandId: uniqueTexts((bytes) => parts.random.bytes(bytes)),
     hash: (text) => createHash('sha256').update(text).digest('hex'),
     seal: (text) => createHmac('sha256', parts.secret).update(text).digest(),
+    ...(parts.clientAddress && { clientAddress: parts.clientAddress }),
     unreachable: parts.unreachable,
     unreachableRepository: parts.unreachableRepository,
     ...(parts.repositoryToken && { repositoryToken: parts.repositoryToken }),

@@ -5,6 +5,7 @@
  * credential, the caller is the IP address. The code that handles a request chooses the buckets.
  */
 import { RateLimiterMemory, type RateLimiterRes } from 'rate-limiter-flexible'
+import { limitedAddress } from '../../protocol/access/limited-address.ts'
 import { errors, type Refusal, refuse } from '../../protocol/errors.ts'
 import type { World } from '../ports.ts'
 import type { Caller } from './authenticate.ts'
@@ -33,6 +34,12 @@ export const limitedBy = ({ principal, credential }: Pick<Caller, 'principal' | 
     : credential.id
 
 /**
+ * Returns the id under which the rate limit counts the requests of an IP address. All IPv6 addresses
+ * of a /64 network share one limit.
+ */
+export const ofAddress = (address: string): string => `address:${limitedAddress(address)}`
+
+/**
  * Counts a refused request against the rate limit of its IP address. Returns `rate_limit_exceeded`
  * once that limit is exceeded, otherwise `refusal`. Requests with a valid credential are not
  * counted by address, because many clients may share one address. Failures of the service (5xx) are
@@ -43,7 +50,7 @@ export async function countRefusal(
   address: string,
   refusal: Refusal,
 ): Promise<Refusal> {
-  return countFor(limits, `address:${address}`, refusal)
+  return countFor(limits, ofAddress(address), refusal)
 }
 
 /**

@@ -21,6 +21,7 @@ import { isUtf8 } from 'node:buffer'
 import type { Semaphore } from '../files/semaphore.ts'
 import { Upload } from '../files/upload.ts'
 import type { MaybePromise } from '../maybe-promise.ts'
+import type { World } from '../ports.ts'
 
 /**
  * The purpose of a route. The purpose determines which headers are read, because each header lookup
@@ -28,6 +29,7 @@ import type { MaybePromise } from '../maybe-promise.ts'
  */
 type Purpose = 'command' | 'query' | 'stream' | 'signed' | 'upload' | 'rpc' | 'login' | 'other'
 
+type ClientAddress = World['clientAddress']
 /** The properties of a route that determine how its requests are received. */
 export interface RouteFacts {
   readonly purpose: Purpose
@@ -43,6 +45,8 @@ export interface RouteFacts {
   readonly further?: readonly string[]
   /** Whether CORS is enabled. */
   readonly cors: boolean
+  /** Returns the client's IP address (`World.clientAddress`). */
+  readonly clientAddress?: ClientAddress
 }
 
 /** How the body of a request is admitted to memory. */
@@ -159,12 +163,14 @@ export class Incoming {
   #gone = false
   readonly #headers: ReturnType<typeof headersOf>
   readonly #further: ReadonlyMap<string, string> | undefined
+  readonly #clientAddress: ClientAddress
+  readonly #forwarded: string
 
   /** Copies the needed parts of the request line and the headers. */
   constructor(
     res: HttpResponse,
     req: HttpRequest,
-    { purpose, method, slots, limit, cors, signature, further }: RouteFacts,
+    { purpose, method, slots, limit, cors, signature, further, clientAddress }: RouteFacts,
   ) {
     this.#res = res
     this.method = method ?? req.getMethod().toUpperCase()
@@ -184,20 +190,27 @@ export class Incoming {
     this.path = req.getUrl()
     this.query = req.getQuery() ?? ''
     this.slots = slots > 0 ? slotsOf(req, slots) : NONE
+    this.#clientAddress = clientAddress
+    this.#forwarded = clientAddress ? forwardedFor(req) : ''
     this.ip =
       purpose === 'command' ||
       purpose === 'signed' ||
       purpose === 'upload' ||
       purpose === 'rpc' ||
       purpose === 'login'
-        ? addressOf(res)
+        ? this.#address()
         : ''
     this.upload = purpose === 'upload' && !this.#bodiless ? new Upload(res, limit) : undefined
   }
 
   /** Returns the client's IP address. May be called only while the exchange is open. */
   sender(): string {
-    return this.ip || addressOf(this.#res)
+    return this.ip || this.#address()
+  }
+
+  #address(): string {
+    const peer = peerOf(this.#res)
+    return this.#clientAddress?.(peer, this.#forwarded) ?? peer
   }
 
   /**
@@ -326,8 +339,34 @@ function slotsOf(req: HttpRequest, count: number): string[] {
   return slots
 }
 
-/** Returns the client's IP address. IPv4-mapped IPv6 addresses are written as IPv4. */
-export function addressOf(res: HttpResponse): string {
+/**
+ * Returns all values of the header `X-Forwarded-For` as one list. Some proxies add a second header
+ * instead of extending the header of the client, and `getHeader` returns only the first.
+ */
+function forwardedFor(req: HttpRequest): string {
+  const values: string[] = []
+  req.forEach((name, value) => {
+    if (name === 'x-forwarded-for') values.push(value)
+  })
+  return values.join(',')
+}
+
+/**
+ * Returns the client's IP address of an upgrade. `forwarded` is true if the request has a header of
+ * a proxy, and proxies are trusted.
+ */
+export function clientOf(
+  res: HttpResponse,
+  req: HttpRequest,
+  { clientAddress }: Pick<World, 'clientAddress'>,
+): { readonly remote: string; readonly forwarded: boolean } {
+  const peer = peerOf(res)
+  const forwarded = clientAddress ? forwardedFor(req) : ''
+  return { remote: clientAddress?.(peer, forwarded) ?? peer, forwarded: forwarded !== '' }
+}
+
+/** Returns the IP address of the TCP peer. IPv4-mapped IPv6 addresses are written as IPv4. */
+function peerOf(res: HttpResponse): string {
   const bytes = new Uint8Array(res.getRemoteAddress())
   let mapped = bytes.length === 16 && bytes[10] === 0xff && bytes[11] === 0xff
   for (let i = 0; mapped && i < 10; i++) mapped = bytes[i] === 0

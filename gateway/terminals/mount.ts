@@ -17,7 +17,7 @@ import { authorizeRow, enter } from '../auth/authorize.ts'
 import { type CookieHeaders, sessionCookieOf } from '../auth/console/cookies.ts'
 import { countRefusedUpgrade } from '../auth/rate.ts'
 import type { Edge } from '../call.ts'
-import { addressOf } from '../http/request.ts'
+import { clientOf } from '../http/request.ts'
 import { requestIdOf, requestIds } from '../http/request-id.ts'
 import {
   answerWithoutUpgrade,
@@ -148,7 +148,7 @@ export function mountTerminals(app: TemplatedApp, edge: Edge): { leave(): void; 
         environment_id: textOf(req.getParameter(1)),
         authorization: req.getHeader('authorization'),
         protocols: req.getHeader('sec-websocket-protocol'),
-        remote: addressOf(res),
+        remote: clientOf(res, req, world).remote,
         cookie: cookieHeadersOf(req),
       }
       const { protocol } = presentedIn(asked.authorization, asked.protocols)

@@ -21,7 +21,7 @@ import { sizes } from '../../protocol/workers/socket.ts'
 import { type Authentication, openAuthentication } from '../auth/authenticate.ts'
 import type { Limits } from '../auth/rate.ts'
 import type { Directory } from '../directory.ts'
-import { addressOf } from '../http/request.ts'
+import { clientOf } from '../http/request.ts'
 import { requestIdOf, requestIds } from '../http/request-id.ts'
 import { answerWithoutUpgrade, isUpgrade, rejectUpgrade, textOf } from '../http/upgrade.ts'
 import type { World } from '../ports.ts'
@@ -90,7 +90,7 @@ export function mountWorkerSocket(
         project: textOf(req.getParameter(0)),
         authorization: req.getHeader('authorization'),
         protocols: req.getHeader('sec-websocket-protocol'),
-        remote: addressOf(res),
+        ...clientOf(res, req, world),
         request_id: requestIdOf(req.getHeader('x-request-id'), newId),
       }
       const key = req.getHeader('sec-websocket-key')

@@ -24,8 +24,10 @@ interface Asked {
   readonly authorization: string
   /** The header `Sec-WebSocket-Protocol`; empty when absent. */
   readonly protocols: string
-  /** Address of the peer, as text. */
+  /** The client's IP address. */
   readonly remote: string
+  /** Whether a proxy forwarded the request. The client is then never on this machine. */
+  readonly forwarded?: boolean
   /** The id of the request. */
   readonly request_id: string
 }
@@ -67,10 +69,10 @@ export function createUpgrade(
     const jitter = 1 + ((world.random(1)[0] ?? 0) % MAX_RETRY_AFTER_S)
     return { status, body, retry_after: (retryAfterOf(refusal) ?? 0) + jitter }
   }
-  return async ({ project, authorization, protocols, remote, request_id }) => {
+  return async ({ project, authorization, protocols, remote, forwarded, request_id }) => {
     const { presented, protocol, isAnonymous } = presentedIn(authorization, protocols)
     const anonymous =
-      isAnonymous && isLoopback(remote) ? world.settings.anonymous_worker : undefined
+      isAnonymous && !forwarded && isLoopback(remote) ? world.settings.anonymous_worker : undefined
     let caller: Caller | undefined
     const refused = async (refusal: Refusal): Promise<Answer> =>
       answer(await countRefusedUpgrade(limits, remote, caller, refusal))

@@ -5,7 +5,7 @@
 import { accessSync, constants, readFileSync } from 'node:fs'
 import { parseDuration } from '../../protocol/common.ts'
 import { firstTokens } from '../../protocol/subjects.ts'
-import { wrongNetwork } from '../outbound/guard.ts'
+import { wrongNetwork } from '../outbound/addresses.ts'
 import type { Bucket } from '../s3/files.ts'
 
 /** The fault of a setting. `wrong` is the end of a sentence, and describes the accepted texts. */

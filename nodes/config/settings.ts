@@ -28,6 +28,7 @@ import {
   secret,
   sync,
 } from './parse.ts'
+import { proxyTable } from './proxies.ts'
 import { optional, setting, type ValuesOf } from './setting.ts'
 
 export const roles = ['gateway', 'shards', 'views', 'executor', 'hosts'] as const
@@ -226,6 +227,7 @@ export const table = {
     ),
     'Public base URL of the gateways, used in links; by default the URL of this gateway',
   ),
+  ...proxyTable,
   BATON_NOTIFY_URL: optional(
     matching(/^https?:\/\/[^\s/?#]+([/?#]\S*)?$/, 'must be an absolute http or https URL'),
     'Webhook URL that receives a message with answer links for each interaction; if absent, none ' +

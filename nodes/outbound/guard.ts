@@ -10,8 +10,8 @@
  */
 import { lookup } from 'node:dns/promises'
 import ipaddr from 'ipaddr.js'
+import { type Address, isIn, networksOf, parseAddress } from './addresses.ts'
 
-type Address = ipaddr.IPv4 | ipaddr.IPv6
 /** A checked address to connect to. */
 export interface Resolved {
   readonly address: string
@@ -36,37 +36,6 @@ export interface Guard {
   check(host: string): Promise<readonly Resolved[]>
 }
 
-/**
- * Parses an address. An IPv4-mapped IPv6 address becomes the IPv4 address. Returns undefined when
- * the text is not an address.
- */
-function plain(text: string): Address | undefined {
-  if (!ipaddr.isValid(text)) return undefined
-  const address = ipaddr.parse(text)
-  return address instanceof ipaddr.IPv6 && address.isIPv4MappedAddress()
-    ? address.toIPv4Address()
-    : address
-}
-
-/**
- * Checks one entry of a list of networks. Returns undefined if it is valid, and otherwise an error
- * text that completes a sentence.
- */
-export const wrongNetwork = (text: string): string | undefined =>
-  // Shortened IPv4 addresses are rejected, because programs interpret them differently.
-  (ipaddr.isValidCIDR(text) || ipaddr.isValid(text)) &&
-  (text.includes(':') || ipaddr.IPv4.isValidFourPartDecimal(text.split('/')[0] ?? ''))
-    ? undefined
-    : 'must be networks such as 10.0.0.0/8 or fd00::/8, or addresses, comma-separated'
-
-function networksOf(texts: readonly string[]): readonly (readonly [Address, number])[] {
-  return texts.map((text) => {
-    if (ipaddr.isValidCIDR(text)) return ipaddr.parseCIDR(text)
-    const address = ipaddr.parse(text)
-    return [address, address.kind() === 'ipv4' ? 32 : 128]
-  })
-}
-
 const global = ipaddr.parseCIDR('2000::/3')
 const resolveAll: Resolve = async (name) =>
   (await lookup(name, { all: true, verbatim: true })).map(({ address }) => address)
@@ -78,16 +47,13 @@ const resolveAll: Resolve = async (name) =>
  */
 export function createGuard(allowed: readonly string[], resolve: Resolve = resolveAll): Guard {
   const networks = networksOf(allowed)
-  const isAllowed = (address: Address): boolean =>
-    networks.some(
-      ([network, bits]) => network.kind() === address.kind() && address.match(network, bits),
-    )
+  const isAllowed = (address: Address): boolean => isIn(networks, address)
   // Of IPv6, only 2000::/3 is assigned for global unicast (RFC 4291 and the IANA registry). Other
   // ranges have special purposes or embed other addresses.
   const isPublic = (address: Address): boolean =>
     address.range() === 'unicast' && (address.kind() === 'ipv4' || address.match(global))
   const checked = (host: string, text: string): Resolved => {
-    const address = plain(text)
+    const address = parseAddress(text)
     if (!address || (!isPublic(address) && !isAllowed(address)))
       // The error omits the resolved address, because callers could otherwise learn about hosts
       // that only the service can look up.

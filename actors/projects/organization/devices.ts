@@ -3,8 +3,9 @@
  *
  * Invariants:
  * V1. A request is open for ten minutes. It is answered at most once and yields at most one token.
- * V2. At most 200 requests are stored, and at most 20 per client address. A request that yielded no
- *     token is stored for ten minutes after it expires, so that its device can read the reason.
+ * V2. At most 200 requests are stored, and at most 20 per client address. All IPv6 addresses of a
+ *     /64 network count as one address. A request that yielded no token is stored for ten minutes
+ *     after it expires, so that its device can read the reason.
  * V3. Only a user can answer a request, and only for their own project. A request that specifies
  *     another project cannot be approved.
  */
@@ -17,6 +18,7 @@ import type {
   DeviceRequest,
   devices,
 } from '../../../protocol/access/device-rows.ts'
+import { limitedAddress } from '../../../protocol/access/limited-address.ts'
 import { timestamp } from '../../../protocol/common.ts'
 import type { Input } from '../../../protocol/contract.ts'
 import { refuse } from '../../../protocol/errors.ts'
@@ -78,7 +80,8 @@ export function requestDevice(
   { at }: Cause,
 ): Decision<DeviceEvent, DeviceCommands['device.request']['reply']> {
   const kept = Object.values(devices)
-  const ofAddress = kept.filter((login) => login.address === address).length
+  const counted = limitedAddress(address)
+  const ofAddress = kept.filter((login) => limitedAddress(login.address) === counted).length
   const limit =
     kept.length >= DEVICE_LIMITS.requests
       ? DEVICE_LIMITS.requests

@@ -24,7 +24,7 @@ import type { Handler } from '../../serve.ts'
 import type { Caller } from '../authenticate.ts'
 import { enter } from '../authorize.ts'
 import { parseCredential } from '../keys.ts'
-import { countRefusal } from '../rate.ts'
+import { countRefusal, ofAddress } from '../rate.ts'
 import {
   heldSession,
   newSessionCookie,
@@ -121,7 +121,7 @@ export const signIn =
   (edge: Edge): Handler =>
   async (incoming) => {
     const { world, limits } = edge
-    const limited = await limits?.(`address:${incoming.ip}`)
+    const limited = await limits?.(ofAddress(incoming.ip))
     if (limited?.refused) return limited.refused
     const host = incoming.header('host')
     const origin = ownOrigin(world.settings, host)

@@ -26,7 +26,7 @@ import type { Answer } from '../../http/respond.ts'
 import { organizationAt, sendNew } from '../../http/send.ts'
 import type { Handler } from '../../serve.ts'
 import { newKey } from '../keys.ts'
-import { countRefusal } from '../rate.ts'
+import { countRefusal, ofAddress } from '../rate.ts'
 import { deviceId, newDeviceCode, newUserCode } from './codes.ts'
 
 /** Maximum size of a form in bytes. */
@@ -166,7 +166,7 @@ export const giveDeviceCode =
   (edge: Edge): Handler =>
   async (incoming) => {
     const { world, limits } = edge
-    const limited = await limits?.(`address:${incoming.ip}`)
+    const limited = await limits?.(ofAddress(incoming.ip))
     if (limited?.refused) return failureOf(limited.refused)
     const fields = formOf(incoming)
     if ('status' in fields) return fields

@@ -143,6 +143,17 @@ t.test('open requests are limited in total and per address', async (t) => {
   )
 })
 
+t.test('the IPv6 addresses of a /64 network count as one address', async (t) => {
+  const org = started()
+  const ask = (n: number, from: string) =>
+    org.send('device.request', { id: `d${n}`, user_code: `code ${n}`, label: 'x', address: from })
+      .refused
+  for (let n = 0; n < 20; n++)
+    t.equal(ask(n, `2001:0db8:0000:0001:0000:0000:0000:${String(n).padStart(4, '0')}`), undefined)
+  t.equal(ask(20, '2001:0db8:0000:0001:ffff:0000:0000:0001'), 'conflict')
+  t.equal(ask(20, '2001:0db8:0000:0002:0000:0000:0000:0001'), undefined)
+})
+
 t.test('a snapshot of an older release has no devices after recovery', async (t) => {
   const actor = organizationActor({ brand: 'Service' })
   const { devices: _, ...older } = actor.initial()

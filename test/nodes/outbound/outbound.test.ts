@@ -6,12 +6,8 @@ import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
-import {
-  AddressRefused,
-  createGuard,
-  type Resolve,
-  wrongNetwork,
-} from '../../../nodes/outbound/guard.ts'
+import { wrongNetwork } from '../../../nodes/outbound/addresses.ts'
+import { AddressRefused, createGuard, type Resolve } from '../../../nodes/outbound/guard.ts'
 import { createPost, type Sending } from '../../../nodes/outbound/post.ts'
 import { signed } from '../../../nodes/outbound/sign.ts'
 import { createVet } from '../../../nodes/outbound/vet.ts'

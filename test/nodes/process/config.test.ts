@@ -76,6 +76,20 @@ t.test('lists, durations and choices are parsed', async (t) => {
   })
 })
 
+t.test('trusted proxies are networks and addresses', async (t) => {
+  t.strictSame(config().trusted_proxies, [])
+  const networks = ['10.0.0.0/8', '192.0.2.7', 'fd00::/16', '2001:db8::1']
+  t.strictSame(config({ BATON_TRUSTED_PROXIES: networks.join(', ') }).trusted_proxies, networks)
+  for (const text of ['proxy.example.org', '10.0.0.0/33', '10.1/8', '10.0.0.1,x', 'fd00::/129'])
+    t.match(faults({ BATON_TRUSTED_PROXIES: text }), [
+      /^BATON_TRUSTED_PROXIES is ".*": it must be networks such as 10\.0\.0\.0\/8/,
+    ])
+  for (const text of ['0.0.0.0/0', '10.0.0.1,::/0'])
+    t.match(faults({ BATON_TRUSTED_PROXIES: text }), [
+      /must not contain a network of all addresses/,
+    ])
+})
+
 t.test('the bucket of files is parsed', async (t) => {
   t.equal(config({}).bucket, undefined)
   t.strictSame(config({ BATON_ARTIFACTS: 's3://files' }).bucket, {
