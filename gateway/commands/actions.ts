@@ -207,24 +207,6 @@ const movedEndpoint = ({ world }: Edge, call: Call): Refusal | undefined =>
     ? undefined
     : authorize(world.settings.brand, 'project.admin', call.caller)
 /**
- * Refuses to delete an action with an endpoint, or to create an action under its name, for a caller
- * without `project.admin`. The calls of workflows and agents would otherwise go to the endpoint of
- * another action. An action of the organization counts too, because an action of the project with
- * the same name takes precedence.
- */
-async function replacedEndpoint(
-  { world }: Edge,
-  call: Call,
-  name: unknown,
-): Promise<Refusal | undefined> {
-  if (!call.project || typeof name !== 'string') return undefined
-  const entry = await findEntry(world, call.project.id, name)
-  if (isRefusal(entry)) return entry.refused === 'not_found' ? undefined : entry
-  return entry.endpoint_kind === 'http'
-    ? authorize(world.settings.brand, 'project.admin', call.caller)
-    : undefined
-}
-/**
  * Refuses an endpoint that is not an allowed destination, if its host is an IP address, `localhost`
  * or a name below `localhost`. Other host names are checked whenever the action is called.
  */
@@ -240,15 +222,12 @@ async function refusedEndpoint({ world }: Edge, call: Call): Promise<Refusal | u
 /** Preparations of the action rows, by row name. */
 export const actionPreparations: Readonly<Record<string, Prepare>> = {
   'action.create': async (edge, call) =>
-    (await replacedEndpoint(edge, call, call.body['name'])) ??
     (await refusedEndpoint(edge, call)) ??
     withSealedUrl(edge, call, 'endpoint_url', withSecret(edge, call)),
   'action.update': async (edge, call) =>
     movedEndpoint(edge, call) ??
     (await refusedEndpoint(edge, call)) ??
     withSealedUrl(edge, call, 'endpoint_url'),
-  'action.delete': async (edge, call) =>
-    (await replacedEndpoint(edge, call, call.slots['action_name'])) ?? {},
   'action.rotate_secret': withSecret,
   'action.invoke': invoke,
   'organization_action.create': async (edge, call) =>

@@ -83,21 +83,6 @@ export function createUser(
   return { events, reply: principalRecord(principal, role_ids) }
 }
 
-/**
- * Refuses a new e-mail address unless the caller holds all permissions of the person. The address is
- * a credential: OpenID Connect finds people by it, and links to answers are sent to it.
- */
-function lackingForEmail(
-  state: ProjectState,
-  person: KeptPrincipal,
-  { email, holds }: Pick<Input<Rows['user.update']>, 'email'> & Holds,
-  brand: string,
-): Refusal | undefined {
-  return !email || email.toLowerCase() === person.email?.toLowerCase()
-    ? undefined
-    : refuseMissingPermission(holds, grantedBy(state.roles, rolesOf(state, person.id)), brand)
-}
-
 /** Changes a user; `role_ids` replaces their roles. */
 export function updateUser(
   { brand }: ProjectOptions,
@@ -112,7 +97,6 @@ export function updateUser(
   const { name, email, description, state: status, metadata, role_ids, tags, holds } = input
   return (
     taken(state, email, person.id) ??
-    lackingForEmail(state, person, input, brand) ??
     changePrincipal(
       state,
       person,

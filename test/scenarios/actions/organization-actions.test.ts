@@ -202,18 +202,3 @@ t.test('an organization action is deleted', async (t) => {
   ] as const)
     await s.refused(name, { action_id: 'act_1' }, 404, 'not_found')
 })
-
-t.test('only administrators can let an action with another endpoint take its calls', async () => {
-  const editor = await s.ok('principal.create', { name: 'editor', role_ids: ['role_editor'] })
-  const { key } = await s.ok('key.create', { name: 'editor', principal_id: editor['id'] })
-  const as = { key: String(key) }
-  const http = (name: string) => ({ name, endpoint_url: 'https://other.example.org/' })
-  await s.ok('organization_action.create', http('billing.post'))
-  await s.refused('action.create', http('billing.post'), 403, 'permission_denied', as)
-  await s.ok('action.create', http('crm.sync'))
-  await s.refused('action.delete', { action_name: 'crm.sync' }, 403, 'permission_denied', as)
-  await s.ok('action.delete', { action_name: 'crm.sync' })
-  await s.refused('action.delete', { action_name: 'crm.sync' }, 404, 'not_found', as)
-  await s.ok('action.create', { name: 'local.run', endpoint_kind: 'worker' }, as)
-  await s.ok('action.delete', { action_name: 'local.run' }, as)
-})
