@@ -163,22 +163,44 @@ export function createPrincipal(
   return { events, reply: principalRecord(principal, role_ids) }
 }
 
+type Wish = { readonly [K in keyof PrincipalRecord]?: PrincipalRecord[K] | undefined }
+/**
+ * Whether a change lets someone authenticate as the principal: it sets another e-mail address, with
+ * which a person can sign in through OpenID Connect, or it enables a principal that has a key or a
+ * way to sign in.
+ */
+function opensAccess(
+  { keys }: ProjectState,
+  principal: KeptPrincipal,
+  { email, state }: Wish,
+  at: number,
+): boolean {
+  if (email && email.toLowerCase() !== principal.email?.toLowerCase()) return true
+  if (state !== 'active' || principal.state === 'active') return false
+  return (
+    principal.email !== undefined ||
+    principal.identity !== undefined ||
+    Object.values(keys).some(
+      (stored) => stored.key.principal_id === principal.id && unexpired(stored.key, at),
+    )
+  )
+}
+
 /**
  * Changes a principal. `role_ids` replaces its roles, and an empty list removes them all. The
- * caller needs the permissions of the added roles, but not the permissions of the other roles.
+ * caller needs the permissions of the added roles. The permissions of the other roles are needed
+ * only if the change opens access to the principal (`opensAccess`).
  */
 export function changePrincipal(
   state: ProjectState,
   principal: KeptPrincipal,
-  {
-    role_ids: roles,
-    ...wish
-  }: { readonly [K in keyof PrincipalRecord]?: PrincipalRecord[K] | undefined },
+  { role_ids: roles, ...wish }: Wish,
   { holds, brand }: Holds & ProjectOptions,
   cause: Cause,
 ): Decided<PrincipalRecord> {
   const { events, added, role_ids } = reassign(state, principal.id, roles, cause)
-  const missing = lackingForRoles(state, holds, added, brand)
+  const granted = opensAccess(state, principal, wish, cause.at) ? role_ids : added
+  const missing = lackingForRoles(state, holds, granted, brand)
   if (missing) return missing
   const change = changeOf<KeptPrincipal>(principal, wish, cause.at)
   if (!change && events.length === 0) return { events, reply: principalRecord(principal, role_ids) }

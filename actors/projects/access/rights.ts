@@ -1,7 +1,8 @@
 /**
  * Assignments of roles, and the rule against privilege escalation. To grant, create or extend a
  * role, or to create a credential for a principal, a caller must hold every permission that is
- * granted in this way. Removing access requires only the permission of the row.
+ * granted in this way. The e-mail address of a user is such a credential, because a person can sign
+ * in with it. Removing access requires only the permission of the row.
  */
 
 import type { RoleAssignment, RoleEvent } from '../../../protocol/access/role-rows.ts'

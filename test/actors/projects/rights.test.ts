@@ -443,6 +443,58 @@ t.test('names of people may repeat, e-mail addresses may not', async (t) => {
   )
 })
 
+t.test('opening access to a principal requires the permissions of its roles', async (t) => {
+  const admin = ['project.admin', 'project.view']
+  const scene = begin()
+    .when('user.create', { name: 'Boss', role_ids: ['role_admin'], holds: all })
+    .when('user.create', { name: 'Vera', role_ids: ['role_viewer'], holds: all })
+  const denied = { refused: 'permission_denied' }
+  const address = { id: 'user_1', email: 'mallory@example.org' }
+  t.match(refusal(scene.when('user.update', { ...address, holds: admin })), denied)
+  t.match(scene.when('user.update', { ...address, holds: all }).reply, { email: address.email })
+  t.match(
+    scene.when('user.update', { ...address, id: 'user_2', holds: admin }).reply,
+    { email: address.email },
+    'the caller holds the permissions of this user',
+  )
+  t.match(
+    scene.when('user.update', { ...address, role_ids: ['role_viewer'], holds: admin }).reply,
+    { email: address.email, role_ids: ['role_viewer'] },
+    'only the roles that remain count',
+  )
+  const known = scene.when('user.update', { ...address, holds: all })
+  for (const [kept, change] of [
+    ['the same address', { email: 'Mallory@Example.org' }],
+    ['no address', { email: '' }],
+    ['another name', { name: 'Chief' }],
+    ['a disabled user', { state: 'disabled' }],
+  ] as const)
+    t.equal(
+      refusal(known.when('user.update', { id: 'user_1', ...change, holds: admin })),
+      undefined,
+      kept,
+    )
+  const off = known.when('user.update', { id: 'user_1', state: 'disabled', holds: admin })
+  const enable = { id: 'user_1', state: 'active' }
+  for (const name of ['user.update', 'principal.update']) {
+    t.match(refusal(off.when(name, { ...enable, holds: admin })), denied, name)
+    t.match(off.when(name, { ...enable, holds: all }).reply, { state: 'active' }, name)
+  }
+
+  const bot = begin()
+    .when('principal.create', { name: 'bot', role_ids: ['role_admin'], holds: all })
+    .when('principal.update', { id: 'svc_1', state: 'disabled', holds: all })
+  const wake = { id: 'svc_1', state: 'active', holds: admin }
+  t.match(bot.when('principal.update', wake).reply, { state: 'active' }, 'it has no key')
+  const keyed = bot.when('key.create', {
+    name: 'k',
+    principal_id: 'svc_1',
+    ...material('h'),
+    holds: all,
+  })
+  t.match(refusal(keyed.when('principal.update', wake)), denied)
+})
+
 t.test('personal tokens are separate from keys and are revoked with their user', async (t) => {
   const scene = begin()
     .when('user.create', { name: 'Ann', holds: all })
