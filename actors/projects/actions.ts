@@ -10,6 +10,7 @@ import type {
   ActionEvent,
   actions,
   KeptAction,
+  RemovalExtra,
   SealedSecret,
 } from '../../protocol/actions/rows.ts'
 import { timestamp } from '../../protocol/common.ts'
@@ -150,16 +151,18 @@ export function updateAction(
 /** Maximum number of loops that a refusal lists. */
 const MAX_LOOPS_NAMED = 20
 /**
- * Deletes an action. Refuses with `conflict` while active loops call it. An attempt in progress
+ * Deletes an action. An HTTP action also needs `project.admin`, because another action could then
+ * be created under its name with another address. Refuses with `conflict` while active loops call it. An attempt in progress
  * completes. A later attempt uses the organization's action with this name, or waits for a worker.
  */
 export function deleteAction(
   state: ProjectState,
-  input: Input<Rows['action.delete']>,
+  input: Input<Rows['action.delete']> & RemovalExtra,
 ): Decided<undefined> {
   const kept = actionNamed(state, input.action_name)
   if (!kept) return refuse('not_found')
-  const { id, name } = kept.action
+  const { id, name, endpoint_kind } = kept.action
+  if (endpoint_kind === 'http' && input.refused_http) return input.refused_http
   const callers = callersOf(state, name)
   if (callers.length > 0)
     return refuse(

@@ -9,6 +9,7 @@ import { memberOf, resourceFacts } from '../../protocol/blueprints/types.ts'
 import { type FieldError, type Refusal, refuseFields } from '../../protocol/errors.ts'
 import { keepUrl, maskUrl, partUrl } from '../../protocol/masked-url.ts'
 import { reservedActionName, reservedTags } from '../../protocol/naming.ts'
+import { authorize } from '../auth/authorize.ts'
 import type { Call } from '../call.ts'
 
 const anyPart = { sealed: '', digest: '' }
@@ -30,13 +31,29 @@ const permissionsOf = (role: Readonly<Record<string, unknown>> | undefined, bran
     ? undefined
     : readPermissions(role['permissions'] as string[], brand)
 
+/** Refuses the deletion of an HTTP action by a caller without `project.admin`. */
+const removedEndpoint = (
+  { resource_type: type, known }: PlannedChange,
+  row: Step['row'],
+  caller: Call['caller'],
+  brand: string,
+): Refusal | undefined =>
+  type === 'action' &&
+  row === resourceFacts.action.rows?.remove &&
+  known?.record['endpoint_kind'] === 'http'
+    ? authorize(brand, 'project.admin', caller)
+    : undefined
+
 /** Returns the refusal that a resource's actor would return for a command of the plan. */
 export function foreseenRefusal(
-  { resource_type: type, known }: PlannedChange,
+  change: PlannedChange,
   { row, body }: Step,
-  { permissions }: Pick<Call['caller'], 'permissions'>,
+  caller: Call['caller'],
   brand: string,
 ): Refusal | undefined {
+  const { resource_type: type, known } = change
+  const removal = removedEndpoint(change, row, caller, brand)
+  if (removal) return removal
   const { rows } = resourceFacts[type]
   if (row !== rows?.create && row !== rows?.change) return undefined
   const urls = (['endpoint', 'url'] as const)
@@ -53,7 +70,7 @@ export function foreseenRefusal(
   if (!granted) return undefined
   const before = permissionsOf(known?.record, brand)?.permissions ?? []
   return refuseMissingPermission(
-    [...permissions],
+    [...caller.permissions],
     granted.permissions.filter((permission) => !before.includes(permission)),
     brand,
   )

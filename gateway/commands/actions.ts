@@ -5,6 +5,7 @@
 import type { CatalogEntry, Invoke } from '../../protocol/actions/rows.ts'
 import type { JsonObject } from '../../protocol/common.ts'
 import { isRefusal, type Refusal, refuse, refuseFields } from '../../protocol/errors.ts'
+import { getOwn } from '../../protocol/lookup.ts'
 import { publishedHandle } from '../../protocol/naming.ts'
 import { checkValue, unusableMessage } from '../../protocol/rules/json-schema/validate.ts'
 import { needsEnvironment } from '../../protocol/workflows/environment.ts'
@@ -198,14 +199,28 @@ function waiting(over: () => void): Sink {
 
 const addressOf = ({ body }: Call): string | undefined =>
   typeof body['endpoint_url'] === 'string' ? body['endpoint_url'] : undefined
+/** Refuses a caller without `project.admin`. */
+const refusedUnlessAdmin = (
+  { world }: Pick<Edge, 'world'>,
+  { caller }: Call,
+): Refusal | undefined => authorize(world.settings.brand, 'project.admin', caller)
 /**
  * Refuses a change to an action's endpoint by a caller without `project.admin`, because the
  * endpoint receives the signed requests of all callers.
  */
-const movedEndpoint = ({ world }: Edge, call: Call): Refusal | undefined =>
-  addressOf(call) === undefined
-    ? undefined
-    : authorize(world.settings.brand, 'project.admin', call.caller)
+const movedEndpoint = (edge: Edge, call: Call): Refusal | undefined =>
+  addressOf(call) === undefined ? undefined : refusedUnlessAdmin(edge, call)
+/**
+ * Refuses an action with the name of an organization's action, if the caller lacks `project.admin`.
+ * The project's action receives the calls of the organization's action from then on.
+ */
+async function shadowed(edge: Edge, call: Call): Promise<Refusal | undefined> {
+  const refused = refusedUnlessAdmin(edge, call)
+  if (!refused) return undefined
+  const organization = await edge.directory.organization()
+  if (isRefusal(organization)) return organization
+  return getOwn(organization.actions ?? {}, String(call.body['name'])) ? refused : undefined
+}
 /**
  * Refuses an endpoint that is not an allowed destination, if its host is an IP address, `localhost`
  * or a name below `localhost`. Other host names are checked whenever the action is called.
@@ -222,12 +237,17 @@ async function refusedEndpoint({ world }: Edge, call: Call): Promise<Refusal | u
 /** Preparations of the action rows, by row name. */
 export const actionPreparations: Readonly<Record<string, Prepare>> = {
   'action.create': async (edge, call) =>
+    (await shadowed(edge, call)) ??
     (await refusedEndpoint(edge, call)) ??
     withSealedUrl(edge, call, 'endpoint_url', withSecret(edge, call)),
   'action.update': async (edge, call) =>
     movedEndpoint(edge, call) ??
     (await refusedEndpoint(edge, call)) ??
     withSealedUrl(edge, call, 'endpoint_url'),
+  'action.delete': (edge, call) => {
+    const refused_http = refusedUnlessAdmin(edge, call)
+    return refused_http ? { input: { refused_http } } : {}
+  },
   'action.rotate_secret': withSecret,
   'action.invoke': invoke,
   'organization_action.create': async (edge, call) =>

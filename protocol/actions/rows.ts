@@ -16,7 +16,7 @@ import {
 } from '../common.ts'
 import { command, query } from '../contract.ts'
 import type { Event } from '../entry.ts'
-import type { FieldError } from '../errors.ts'
+import type { FieldError, Refusal } from '../errors.ts'
 import { type ChangedUrlParts, MASKED, maskUrl, queryFault, type UrlParts } from '../masked-url.ts'
 import type { Patch } from '../patch.ts'
 import { schemaFaults } from '../rules/json-schema/schema.ts'
@@ -247,6 +247,8 @@ export const actions = {
     limit: LIMIT,
     errors: ['not_found'],
   }),
+  // Deleting and creating an HTTP action changes its address, so the deletion of an HTTP action also
+  // needs `project.admin`. The same applies to an action with the name of an organization's action.
   'action.delete': command(`DELETE ${P}/actions/:action_name`, {
     summary: 'Delete an action',
     tag,
@@ -327,6 +329,13 @@ export interface SealedSecret {
  */
 export interface NewSecret extends SealedSecret {
   readonly returned?: true
+}
+/**
+ * The data that the gateway adds to the deletion of an action. `refused_http`: the refusal of the
+ * deletion of an HTTP action, for a caller without `project.admin`.
+ */
+export interface RemovalExtra {
+  readonly refused_http?: Refusal
 }
 /** A project action with the secret that signs its calls. Actions of workers have no secret. */
 export interface KeptAction extends UrlParts {

@@ -190,6 +190,34 @@ t.test('saving an action with an internal address is rejected', async (t) => {
   await s.refused('action.update', moved, 400, 'bad_request')
 })
 
+t.test('redirecting the calls of an action needs project.admin', async (t) => {
+  await s.ok('organization_action.create', {
+    name: 'pay.out',
+    endpoint_url: 'https://example.com/pay',
+  })
+  const http = { name: 'pay.mine', endpoint_url: 'https://example.com/mine' }
+  const worker = { endpoint_kind: 'worker' }
+  const role = await s.ok('role.create', {
+    name: 'Author',
+    permissions: ['service.project.view', 'service.project.edit'],
+  })
+  const bot = await s.ok('principal.create', { name: 'author', role_ids: [role['id']] })
+  const made = await s.ok('key.create', { name: 'author', principal_id: bot['id'] })
+  const author = { key: String(made['key']) }
+  const refused = async (...call: ['action.create' | 'action.delete', Record<string, unknown>]) =>
+    t.match((await s.refused(...call, 403, 'permission_denied', author)).details, {
+      permission: 'service.project.admin',
+    })
+  await s.ok('action.create', http, author)
+  await refused('action.delete', { action_name: 'pay.mine' })
+  await refused('action.create', { ...http, name: 'pay.out' })
+  await refused('action.create', { ...worker, name: 'pay.out' })
+  await s.ok('action.create', { ...worker, name: 'pay.worked' }, author)
+  await s.ok('action.delete', { action_name: 'pay.worked' }, author)
+  await s.ok('action.delete', { action_name: 'pay.mine' })
+  await s.ok('action.create', { ...http, name: 'pay.out' })
+})
+
 t.test('an organization action is deleted', async (t) => {
   for (const { id } of listOf(await s.ok('organization_action.list')))
     await s.ok('organization_action.delete', { action_id: id })

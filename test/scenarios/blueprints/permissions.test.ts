@@ -164,6 +164,31 @@ t.test('the address of an existing action needs project.admin', async (t) => {
   await s.ok('blueprint.apply', moved)
 })
 
+t.test(
+  'pruning an HTTP action needs project.admin, pruning an action of workers not',
+  async (t) => {
+    const prune = async (actions: Open[], call: Open) => {
+      await s.ok('blueprint.apply', { ...call, resources: { actions } }, author)
+      const pruning = { ...call, resources: {}, prune: true, include: ['plan'] }
+      return { ...pruning, plan_id: undefined, mode: 'preview' }
+    }
+    const http = { key: 'a', name: 'crm.pruned', endpoint: 'https://example.com/one' }
+    const first = await prune([http], { blueprint_key: 'pruned-http' })
+    const { plan_id } = await s.ok('blueprint.apply', first)
+    for (const more of [{}, { mode: 'apply', plan_id }])
+      t.match(
+        (await s.refused('blueprint.apply', { ...first, ...more }, ...denied, author)).details,
+        { permission: 'service.project.admin', resource_type: 'action', key: 'a' },
+      )
+    await s.ok('action.get', { action_name: 'crm.pruned' })
+    const worker = { key: 'a', name: 'crm.worked', type: 'worker' }
+    const second = await prune([worker], { blueprint_key: 'pruned-worker' })
+    const plan = await s.ok('blueprint.apply', second, author)
+    await s.ok('blueprint.apply', { ...second, mode: 'apply', plan_id: plan['plan_id'] }, author)
+    await s.refused('action.get', { action_name: 'crm.worked' }, 404, 'not_found')
+  },
+)
+
 t.test('pruning needs the permissions of the deletions', async (t) => {
   const tables = [{ key: 't', name: 'pruned_table', schema }]
   const call = { blueprint_key: 'pruned', prune: true, include: ['plan'] }
