@@ -152,8 +152,9 @@ export function updateAction(
 const MAX_LOOPS_NAMED = 20
 /**
  * Deletes an action. An HTTP action also needs `project.admin`, because another action could then
- * be created under its name with another address. Refuses with `conflict` while active loops call it. An attempt in progress
- * completes. A later attempt uses the organization's action with this name, or waits for a worker.
+ * be created under its name with another address. Refuses with `conflict` while active loops call
+ * it. An attempt in progress completes. A later attempt uses the organization's action with this
+ * name, or waits for a worker.
  */
 export function deleteAction(
   state: ProjectState,
