@@ -7,7 +7,7 @@
 import type { RoleEvent } from '../../protocol/access/role-rows.ts'
 import type { Holds, KeyEvent, KeyMaterial, PrincipalEvent } from '../../protocol/access/rows.ts'
 import type { SecretEvent, SecretMaterial } from '../../protocol/access/secret-rows.ts'
-import type { ActionEvent, NewSecret, RemovalExtra } from '../../protocol/actions/rows.ts'
+import type { ActionEvent, NewSecret } from '../../protocol/actions/rows.ts'
 import type { AgentCapabilitiesEvent } from '../../protocol/agents/capabilities.ts'
 import type { BindingEvent } from '../../protocol/agents/messaging-bindings.ts'
 import type { AgentEvent } from '../../protocol/agents/schema.ts'
@@ -149,7 +149,6 @@ type Extra = {
   'agent.assign_skills': Held
   'agent.inbox': Domain
   'action.create': NewSecret
-  'action.delete': RemovalExtra
   'action.rotate_secret': NewSecret
   'webhook.create': NewSecret
   'webhook.rotate_secret': NewSecret
