@@ -236,6 +236,7 @@ async function runEach(
     edge,
     {
       project: scopeId(edge, call),
+      caller: call.caller,
       name: each.command,
       origin: originOf(edge.world, call.caller, call.incoming, call.request_id),
       commandId: (_, index) => `${command_id}.${index}`,

@@ -190,6 +190,11 @@ export const run: Actor<
     invoked,
     /** Types of the events that steps wait for, with the ids of the waits. */
     awaiting,
+    /** The spec of a run without a stored definition; null for other runs. */
+    inline_spec: (state) =>
+      state && state.record.loop_id === undefined && state.record.definition_id === ''
+        ? state.spec
+        : null,
     /** The record as clients see it, or null if the run does not exist. */
     get: (state) => state && shownRun(state.record),
   },

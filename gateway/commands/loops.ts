@@ -16,6 +16,7 @@ import { below } from '../../protocol/rules/workflow-check/path.ts'
 import type { Run } from '../../protocol/runs/schema.ts'
 import { terminal } from '../../protocol/runs/schema.ts'
 import { type Spec, type Step, workflowsNamed } from '../../protocol/workflows/spec.ts'
+import type { Caller } from '../auth/authenticate.ts'
 import { type Call, type Edge, newId } from '../call.ts'
 import type { World } from '../ports.ts'
 import type { Prepare, Prepared } from '../prepare.ts'
@@ -202,27 +203,39 @@ async function save(
 }
 
 /**
- * Returns the current version of a run's loop, and the loop's daily budget if it is spent. Returns
- * an empty object when the run has no loop or does not exist.
+ * Returns the facts that decide whether a caller may recover a run. For a run of a loop, these are
+ * the current version of the loop, and its daily budget if it is spent. A recovery of an inline
+ * spec or of a direct call is a start, so the caller needs the permission to execute its actions.
+ * Returns an empty object when the run has a stored workflow or does not exist.
  */
-export async function versionOfRun(
-  { world }: Edge,
+export async function recoveryExtra(
+  edge: Pick<Edge, 'world'>,
+  caller: Caller,
   project: string,
   run_id: string,
 ): Promise<RecoverExtra | Refusal> {
-  const run = await world.ask({ project, kind: 'run', id: run_id }, 'get', {})
+  const { world } = edge
+  const address = { project, kind: 'run', id: run_id } as const
+  const run = await world.ask(address, 'get', {})
   if (isRefusal(run)) return run
-  if (!run || !('loop_id' in run)) return {}
+  if (!run) return {}
+  if (!('loop_id' in run)) {
+    if (run.definition_id !== '') return {}
+    const spec = await world.ask(address, 'inline_spec', {})
+    if (isRefusal(spec)) return spec
+    const refused_start = spec ? refusedActions(edge, caller, spec, 'spec') : undefined
+    return refused_start ? { refused_start } : {}
+  }
   const version = await world.ask({ project, kind: 'loop', id: run.loop_id }, 'version', {})
   if (isRefusal(version)) return version
   if (!version) return {}
   const { number, spent_budget } = version
   return { current_version: number, ...(spent_budget && { spent_budget }) }
 }
-const retry: Prepare = async (edge, { project, slots }) => {
+const retry: Prepare = async (edge, { project, slots, caller }) => {
   const id = slots['id'] ?? ''
   if (!project || !isId(id, 'run')) return {}
-  const known = await versionOfRun(edge, project.id, id)
+  const known = await recoveryExtra(edge, caller, project.id, id)
   return isRefusal(known) ? known : { input: { ...known } }
 }
 /** Prepares a recovery, which resumes a suspended run. */

@@ -164,6 +164,11 @@ export interface RecoverExtra {
   readonly current_version?: number
   /** The daily budget of the run's loop, if it is spent. */
   readonly spent_budget?: SpentBudget
+  /**
+   * The refusal for a caller that may not start the run's inline spec or direct call, because the
+   * caller lacks the permission to execute one of its actions.
+   */
+  readonly refused_start?: Refusal
 }
 /** The data that the gateway adds to commands that may end the wait for the gate of a check. */
 export interface GateExtra {

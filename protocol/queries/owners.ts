@@ -53,6 +53,7 @@ import type { Table } from '../tables/schema.ts'
 import type { DeliveryOpening, DeliveryOutcome } from '../webhooks/delivery.ts'
 import type { KeptWebhook } from '../webhooks/rows.ts'
 import type { Registration } from '../workers/socket.ts'
+import type { Spec } from '../workflows/spec.ts'
 
 type Optional<T> = T | null | undefined
 /** The content of a job, for the worker or executor that performs it. */
@@ -140,6 +141,11 @@ export interface OwnerQueries {
       input: NoInput
       reply: readonly { readonly wait_id: string; readonly event_type: string }[]
     }
+    /**
+     * The spec of a run without a stored definition, which was started with an inline spec or as a
+     * direct call. Null for other runs, and when there is no such run.
+     */
+    inline_spec: { input: NoInput; reply: Optional<Spec> }
     /** The record of the run, or null when there is no such run. */
     get: { input: NoInput; reply: Run | null }
   }

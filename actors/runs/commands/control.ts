@@ -5,6 +5,7 @@
  */
 
 import type { GateExtra, RecoverExtra } from '../../../protocol/access/directory.ts'
+import { actorOf } from '../../../protocol/actions/invocation.ts'
 import type { Api } from '../../../protocol/api.ts'
 import { type JsonObject, timestamp } from '../../../protocol/common.ts'
 import type { Input } from '../../../protocol/contract.ts'
@@ -29,7 +30,7 @@ import { attemptsOf, completeStep } from '../engine/outcome.ts'
 import { holdsWork } from '../engine/places.ts'
 import { endWait, resumeStep } from '../engine/resume.ts'
 import { stopWork } from '../engine/stop.ts'
-import { hasEnded, keyOf, type RunState } from '../state.ts'
+import { type Engine, hasEnded, keyOf, type RunState } from '../state.ts'
 import { overriddenVerdict, refusedGate } from '../steps/check.ts'
 import { outputOf } from '../steps/interaction.ts'
 import { applyDeclaredDefaults } from './start.ts'
@@ -157,6 +158,7 @@ function recovery(
   if (!state) return refuse('not_found')
   if (state.record.status !== 'failed')
     return refuse('run_not_failed', { status: state.record.status })
+  if (input.refused_start) return input.refused_start
   const from =
     input.from_step === undefined ? state.engine.position : positionOf(state, input.from_step)
   if (typeof from !== 'number') return from
@@ -218,6 +220,7 @@ function recovery(
         ...(state.engine.replaced && { replaced: null }),
         ...(state.engine.spent_out && { spent_out: null }),
         ...(loop_id !== undefined && { held: recovery_action }),
+        ...callerOf(state, cause),
       },
       ...((from_step !== undefined || replaced) && state.join && { join: null }),
     },
@@ -232,6 +235,16 @@ function recovery(
   if (!back) repeatStep(on, recovery_action)
   advance(on)
   return decided(on)
+}
+
+/**
+ * Returns the principal for whom a recovered direct call acts: the principal that recovers it. Other
+ * runs keep the principal that started them.
+ */
+function callerOf({ engine }: RunState, { principal }: Cause): Pick<Engine, 'actor'> {
+  return engine.invoked && engine.actor?.principal_id !== principal.id
+    ? { actor: actorOf(principal) }
+    : {}
 }
 
 /**

@@ -87,6 +87,7 @@ export async function bulkRuns(
     edge,
     {
       project,
+      caller: call.caller,
       name: `run.${action}`,
       origin,
       commandId: (run_id) => `${position.id}.${action}.${run_id}`,

@@ -5,9 +5,10 @@
 import type { Origin } from '../../../protocol/entry.ts'
 import { errorBody, isRefusal, refuse } from '../../../protocol/errors.ts'
 import { isId } from '../../../protocol/ids.ts'
+import type { Caller } from '../../auth/authenticate.ts'
 import type { Edge } from '../../call.ts'
 import { concurrently } from '../../timing.ts'
-import { versionOfRun } from '../loops.ts'
+import { recoveryExtra } from '../loops.ts'
 
 /** Maximum number of concurrent commands of one request. */
 const MAX_CONCURRENT = 16
@@ -22,6 +23,7 @@ interface RunOutcome {
 /** The command that is performed for each run. */
 interface EachRun {
   readonly project: string
+  readonly caller: Caller
   /** Name of the command. */
   readonly name: string
   readonly origin: Origin
@@ -35,14 +37,14 @@ interface EachRun {
 /** Performs the command for each id, and returns the outcomes in order. The ids are distinct. */
 export const commandRuns = (
   edge: Edge,
-  { project, name, origin, commandId, fingerprint, input }: EachRun,
+  { project, caller, name, origin, commandId, fingerprint, input }: EachRun,
   ids: readonly string[],
 ): Promise<RunOutcome[]> =>
   concurrently(MAX_CONCURRENT, ids, async (run_id, index): Promise<RunOutcome> => {
     const known = !isId(run_id, 'run')
       ? refuse('not_found')
       : name === 'run.retry'
-        ? await versionOfRun(edge, project, run_id)
+        ? await recoveryExtra(edge, caller, project, run_id)
         : {}
     const outcome = isRefusal(known)
       ? known

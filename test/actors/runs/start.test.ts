@@ -272,3 +272,26 @@ t.test('a run with more work than one commit allows pauses and continues by time
   }
   t.equal(Object.keys(record(scene).result ?? {}).length, 200)
 })
+
+t.test('a recovery is refused for a caller that may not start the spec or the call', async (t) => {
+  const refused_start = { refused: 'permission_denied' }
+  const over = settle(started([action('a')]), 'job_1', 'failed')
+  for (const name of ['run.retry', 'run.recover'])
+    t.match(over.when(name, { refused_start }).refused, refused_start, name)
+  t.match(started([action('a')]).when('run.retry', { refused_start }).refused, {
+    refused: 'run_not_failed',
+  })
+  const asleep = started([wait('a')])
+  t.notOk(asleep.when('run.recover', { refused_start }).refused, 'a resumption is not a start')
+  t.strictSame(over.ask('inline_spec'), over.state.spec)
+})
+
+t.test('a recovered direct call acts for the principal that recovers it', async (t) => {
+  const call = given<RunState>(run).when('action.invoke', { action_name: 'x' })
+  const over = settle(call, 'job_1', 'failed')
+  const by = { principal: { type: 'service_account' as const, id: 'svc_other' } }
+  const actorIn = ({ state }: typeof over) => state.engine.actor?.principal_id
+  t.equal(actorIn(over.when('run.retry', {}, by)), 'svc_other')
+  const failed = settle(started([action('a')]), 'job_1', 'failed')
+  t.equal(actorIn(failed.when('run.retry', {}, by)), actorIn(failed), 'a run keeps its starter')
+})

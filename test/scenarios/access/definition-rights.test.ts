@@ -4,6 +4,7 @@
  */
 import t from 'tap'
 import { service } from '../../support/service.ts'
+import { ended, failing, listOf } from '../support/given.ts'
 
 const s = await service()
 t.teardown(() => s.stop())
@@ -77,6 +78,43 @@ t.test('a definition may refer only to actions that its author may execute', asy
     'declared repositories are cloned by an action',
   )
   t.match(await s.refused('loop.update', update, ...denied, crm), refusal('pay.out'))
+})
+
+t.test('a retry of an inline spec or a direct call is a start', async (t) => {
+  const operator = { key: await keyWith('retrier') }
+  const author = { key: await keyWith('retried', 'actions.execute.shop.*') }
+  // The first step fails at once, so the action is never called.
+  const broken = {
+    steps: [...(failing()['steps'] as object[]), { id: 'call', ...step('shop.sync') }],
+  }
+  const failed = async (row: 'run.start' | 'workflow.run', input: Record<string, unknown>) => {
+    const { id } = await s.ok(row, input, author)
+    t.match(await ended(s, id), { status: 'failed' })
+    return String(id)
+  }
+  const id = await failed('run.start', { spec: broken })
+  const denied = [403, 'permission_denied'] as const
+  for (const row of ['run.retry', 'run.recover'] as const)
+    t.match(await s.refused(row, { id }, ...denied, operator), refusal('shop.sync'), row)
+  await s.refused('run.retry', { id, input: { x: 2 } }, ...denied, operator)
+  const workflow = await s.ok('workflow.create', { name: 'retried', spec: broken }, author)
+  const stored = await failed('workflow.run', { id: workflow['id'] })
+  const many = await s.ok('run.retry_many', { run_ids: [id, stored] }, operator)
+  t.match(many['results'], [
+    { run_id: id, ok: false, error: { code: 'permission_denied' } },
+    { run_id: stored, ok: true },
+  ])
+  const bulk = { action: 'retry', filter: { failed_step: 'odd' } }
+  const results = listOf(await s.ok('run.bulk', bulk, operator), 'results')
+  t.match(
+    results.find(({ run_id }) => run_id === id),
+    { ok: false, error: { code: 'permission_denied' } },
+  )
+  t.match(
+    results.find(({ run_id }) => run_id === stored),
+    { ok: true },
+  )
+  t.match(await s.ok('run.retry', { id }, author), { id })
 })
 
 t.test('built-in actions and published workflows require the permission as well', async (t) => {
