@@ -1,6 +1,6 @@
 /**
  * Determines the IP address of a client behind reverse proxies, from the address of its TCP peer
- * and the header `X-Forwarded-For`. Each proxy appends the address of its own peer to the header,
+ * and the header `X-Forwarded-For`. Each proxy appends the address of its peer to the header,
  * and the client can write anything before these entries.
  */
 import type { World } from '../../gateway/ports.ts'
