@@ -2,7 +2,7 @@
 
 /**
  * Returns the fault of a URL without an accepted scheme, or with a user or a password, which would
- * be stored and shown in clear text. Returns undefined if there is none.
+ * be stored and shown in clear text. Returns undefined for a URL without a fault.
  * @param schemes accepted schemes with their colons, such as `https:`.
  * @param rule the message for a URL that is not absolute or has another scheme.
  */
