@@ -1,8 +1,8 @@
 /**
  * Installs the npm packages when they are missing or differ from package-lock.json. A stamp in
- * node_modules records the installed lock file. If the stamp is missing or does not match, npm's
- * own record of node_modules is compared with the lock file, so that packages that were installed
- * by hand are not installed again.
+ * node_modules records the installed lock file and the version of Node.js's binary interface. If the
+ * stamp is missing or does not match, npm's own record of node_modules is compared with the lock
+ * file, so that packages that were installed by hand are not installed again.
  *
  * Packages of C++ are compiled where no compiled file can be downloaded, which takes longer than
  * the rest of the installation. The tests therefore install the packages first and compile them
@@ -12,6 +12,9 @@ import { spawn, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, lstatSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+
+/** Version of the binary interface of this Node.js, for which native packages are compiled. */
+const ABI = process.versions.modules
 
 /** @param {string} file */
 const read = (file) => {
@@ -42,8 +45,22 @@ export function compareLocks(locked, installed) {
 }
 
 /**
- * Returns the installed packages whose native code is not compiled, for example because an
- * installation was interrupted or ignored the scripts of packages.
+ * Returns whether this Node.js can load a compiled file.
+ * @param {string} file
+ */
+const loads = (file) => {
+  try {
+    process.dlopen({ exports: {} }, file)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/**
+ * Returns the installed packages whose native code is not compiled for this version of Node.js, for
+ * example because an installation was interrupted or ignored the scripts of packages, or because
+ * Node.js was replaced after the installation.
  * @param {string} root folder of the project
  * @param {Record<string, {hasInstallScript?: boolean}>} locked
  * @returns {string[]} folders relative to the project
@@ -54,7 +71,8 @@ export const uncompiledPackages = (root, locked) =>
     if (!locked[path]?.hasInstallScript || !existsSync(join(root, path, 'binding.gyp')))
       return false
     const release = join(root, path, 'build/Release')
-    return !existsSync(release) || !readdirSync(release).some((name) => name.endsWith('.node'))
+    const files = existsSync(release) ? readdirSync(release) : []
+    return !files.some((name) => name.endsWith('.node') && loads(join(release, name)))
   })
 
 /**
@@ -115,13 +133,15 @@ export function ensureDependencies(root, { development, compile = true }, progre
   const hash = createHash('sha256').update(readFileSync(lockFile)).digest('hex')
 
   const present = read(stampFile)
-  if (present?.hash === hash && (present.development || !development)) return undefined
+  if (present?.hash === hash && present.abi === ABI && (present.development || !development))
+    return undefined
   const locked = read(lockFile)?.packages ?? {}
   const record = read(join(modules, '.package-lock.json'))?.packages
   const state = record ? compareLocks(locked, record) : 'stale'
   const isInstalled = state === 'all' || (state === 'production' && !development)
   const everything = isInstalled ? state === 'all' : development || existsSync(modules)
-  const stamp = () => writeFileSync(stampFile, JSON.stringify({ hash, development: everything }))
+  const stamp = () =>
+    writeFileSync(stampFile, JSON.stringify({ hash, abi: ABI, development: everything }))
 
   if (!isInstalled) {
     // npm would delete the packages in the folder to which the link points, which other projects

@@ -61,10 +61,22 @@ t.test('packages count as installed if npm recorded the locked versions', async 
   )
 })
 
-t.test('native packages without a compiled file must be compiled', (t) => {
+t.test('native packages without a compiled file for this Node.js must be compiled', (t) => {
+  const { platform, arch, versions } = process
+  const binary = join(
+    root,
+    `node_modules/uWebSockets.js/uws_${platform}_${arch}_${versions.modules}.node`,
+  )
   const folder = t.testdir({
     node_modules: {
-      compiled: { 'binding.gyp': '', build: { Release: { 'compiled.node': '' } } },
+      compiled: {
+        'binding.gyp': '',
+        build: { Release: { 'compiled.node': t.fixture('symlink', binary) } },
+      },
+      outdated: {
+        'binding.gyp': '',
+        build: { Release: { 'outdated.node': 'of another Node.js' } },
+      },
       interrupted: { 'binding.gyp': '', build: { Release: { 'obj.target': {} } } },
       fresh: { 'binding.gyp': '' },
       script: {},
@@ -74,6 +86,7 @@ t.test('native packages without a compiled file must be compiled', (t) => {
   const locked = {
     '': {},
     'node_modules/compiled': { hasInstallScript: true },
+    'node_modules/outdated': { hasInstallScript: true },
     'node_modules/interrupted': { hasInstallScript: true },
     'node_modules/fresh': { hasInstallScript: true },
     'node_modules/script': { hasInstallScript: true },
@@ -81,6 +94,7 @@ t.test('native packages without a compiled file must be compiled', (t) => {
     'node_modules/plain': {},
   }
   t.strictSame(uncompiledPackages(folder, locked), [
+    'node_modules/outdated',
     'node_modules/interrupted',
     'node_modules/fresh',
   ])
