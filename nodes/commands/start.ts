@@ -15,7 +15,7 @@ import { type Server, startServer } from '../nats/server/server.ts'
 import { type RunningNode, startNode } from '../node.ts'
 import { createLog } from '../observe/log.ts'
 import { StartFault } from '../process/fault.ts'
-import { requireHttpServer } from '../process/http-server.ts'
+import { loadGateway } from '../roles/edge.ts'
 import { createDiskGauge, keepCushion, releaseCushion } from '../storage/disk.ts'
 import { ignoredOwnerKey, ownerKeyFile } from '../storage/owner-key.ts'
 import { privateFolder } from '../storage/private.ts'
@@ -164,7 +164,7 @@ export async function runNode(config: Config, greet: boolean): Promise<void> {
   const started = performance.now()
   standBack(config, log)
   ensureData(config.data)
-  if (config.roles.includes('gateway')) await requireHttpServer()
+  if (config.roles.includes('gateway')) await loadGateway()
   const server =
     config.nats.length === 0 ? await keepServer(config, log).catch(diskFull(config)) : undefined
   let node: RunningNode | undefined

@@ -245,6 +245,18 @@ t.test('unusual but valid requests get refusals in the standard format', async (
   )
 })
 
+t.test('a head that arrives in two parts may have 16 KiB', async (t) => {
+  const head = spoken('GET', RUNS, [auth, `Cookie: other=${'x'.repeat(12_000)}`])
+  const socket = await dial(s.url)
+  socket.write(head.slice(0, 6000))
+  // The service has read the first part when it has answered a request that was sent later.
+  await good()
+  const response = listen(socket, (text) => answersIn(text).length > 0, 3000)
+  socket.write(head.slice(6000))
+  t.equal((await response).answers[0]?.status, 200)
+  socket.destroy()
+})
+
 t.test('a connection stays usable after every method and refusal', async (t) => {
   const body = '{"name":1}'
   for (const method of ['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE', 'POST', 'PROPFIND'])
