@@ -20,6 +20,14 @@ import type { HttpResponse } from 'uWebSockets.js'
 import { STATUS_CODES } from 'node:http'
 
 /**
+ * Whether uWebSockets.js sends texts without characters above U+00FF as ISO 8859-1. Its builds for
+ * Node 24 and newer do (uWebSockets.js, issue 1280).
+ */
+const MISENCODES = Number(process.versions.modules) > 127
+/** Returns a text in the form in which uWebSockets.js sends it as UTF-8. */
+export const utf8 = (text: string): string | Buffer => (MISENCODES ? Buffer.from(text) : text)
+
+/**
  * Bytes that are read while they are sent. `chunks` yields exactly `size` bytes, is not read for
  * HEAD, and reports its own errors.
  */
@@ -158,7 +166,8 @@ export class Exchange {
         else res.endWithoutBody(0, close)
         return
       }
-      if (!headOnly) return void res.end(content, close)
+      if (!headOnly)
+        return void res.end(typeof content === 'string' ? utf8(content) : content, close)
       // If the length is passed to `endWithoutBody`, uWS waits for that many bytes and treats the
       // next request on the connection as premature.
       res.writeHeader('Content-Length', String(Buffer.byteLength(content)))
@@ -259,7 +268,7 @@ export class Exchange {
       accepted = res.write(chunk)
     }
     const send = (given: string | Uint8Array, size: number) => {
-      chunk = given
+      chunk = typeof given === 'string' ? utf8(given) : given
       res.cork(put)
       unsent = accepted ? size : unsent + size
       blocked = !accepted

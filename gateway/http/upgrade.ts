@@ -9,6 +9,7 @@ import { socketBearerPrefix, socketProtocol } from '../../protocol/workers/socke
 import { type Presented, parseAuthorization, parseCredential } from '../auth/keys.ts'
 import type { World } from '../ports.ts'
 import { requestIdOf } from './request-id.ts'
+import { utf8 } from './respond.ts'
 
 /** The response to a refused upgrade. `retry_after` is in seconds. */
 export interface Rejection {
@@ -60,7 +61,7 @@ export function rejectUpgrade(
   res.cork(() => {
     res.writeStatus(`${status} ${STATUS_CODES[status]}`).writeHeader('X-Request-ID', request_id)
     if (retry_after !== undefined) res.writeHeader('Retry-After', String(retry_after))
-    res.writeHeader('Content-Type', 'application/json').end(JSON.stringify(body), true)
+    res.writeHeader('Content-Type', 'application/json').end(utf8(JSON.stringify(body)), true)
   })
 }
 

@@ -19,6 +19,7 @@ import { countRefusedUpgrade } from '../auth/rate.ts'
 import type { Edge } from '../call.ts'
 import { clientOf } from '../http/request.ts'
 import { requestIdOf, requestIds } from '../http/request-id.ts'
+import { utf8 } from '../http/respond.ts'
 import {
   answerWithoutUpgrade,
   isUpgrade,
@@ -212,6 +213,6 @@ function cookieHeadersOf(req: HttpRequest): CookieHeaders {
 }
 
 const pipeOf = (ws: WebSocket<Data>) => ({
-  send: (text: string) => void ws.send(text),
-  close: (code: number, reason: string) => void ws.end(code, reason),
+  send: (text: string) => void ws.send(utf8(text)),
+  close: (code: number, reason: string) => void ws.end(code, utf8(reason)),
 })

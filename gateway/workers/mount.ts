@@ -23,6 +23,7 @@ import type { Limits } from '../auth/rate.ts'
 import type { Directory } from '../directory.ts'
 import { clientOf } from '../http/request.ts'
 import { requestIdOf, requestIds } from '../http/request-id.ts'
+import { utf8 } from '../http/respond.ts'
 import { answerWithoutUpgrade, isUpgrade, rejectUpgrade, textOf } from '../http/upgrade.ts'
 import type { World } from '../ports.ts'
 import type { Connection, Pipe } from './connection.ts'
@@ -170,7 +171,7 @@ export class SocketPipe implements Pipe {
   }
   close(code: number, reason: string): void {
     this.#flush()
-    this.#ws.end(code, reason)
+    this.#ws.end(code, utf8(reason))
   }
   drop(): void {
     this.#ws.close()
@@ -185,7 +186,7 @@ export class SocketPipe implements Pipe {
     if (frames.length === 0) return
     this.ended()
     this.#ws.cork(() => {
-      for (const frame of frames) this.#ws.send(frame)
+      for (const frame of frames) this.#ws.send(utf8(frame))
     })
     if (this.#ws.getBufferedAmount() > 0) this.#buffered()
   }

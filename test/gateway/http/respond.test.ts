@@ -1,12 +1,14 @@
 /**
  * Streams to a client that stops reading for a while. For writes of any size, every byte arrives
- * once and in order.
+ * once and in order. The encoding of texts.
  */
 
 import uWS from 'uWebSockets.js'
+import { once } from 'node:events'
 import { connect } from 'node:net'
 import t from 'tap'
-import { Exchange } from '../../../gateway/http/respond.ts'
+import { WebSocket } from 'ws'
+import { Exchange, utf8 } from '../../../gateway/http/respond.ts'
 
 /**
  * Decodes the body of a chunked response (RFC 9112, 7.1). Returns undefined if a chunk length is
@@ -86,3 +88,36 @@ for (const size of [900, 14_999, 15_001, 60_000, 200_000]) {
     app.close()
   })
 }
+
+// The builds of uWebSockets.js for Node 24 send such texts as ISO 8859-1.
+t.test('texts without characters above U+00FF are sent as UTF-8', async (t) => {
+  const text = 'Grüße'
+  const app = uWS
+    .App()
+    .get('/answer', (res) =>
+      new Exchange(res, 'req_1', () => {}).answer({ status: 200, text }, false, false),
+    )
+    .get('/stream', (res) => {
+      const sink = new Exchange(res, 'req_1', () => {}).stream({}, text)
+      sink.write(text)
+      sink.end()
+    })
+    .ws('/socket', {
+      open: (ws) => {
+        ws.send(utf8(text))
+        ws.end(4000, utf8(text))
+      },
+    })
+  const token = await new Promise<uWS.us_listen_socket>((resolve, reject) =>
+    app.listen('127.0.0.1', 0, (one) => (one ? resolve(one) : reject(new Error('cannot listen')))),
+  )
+  t.teardown(() => app.close())
+  const at = `127.0.0.1:${uWS.us_socket_local_port(token as never)}`
+  t.equal(await (await fetch(`http://${at}/answer`)).text(), text)
+  t.equal((await (await fetch(`http://${at}/stream`)).text()).replaceAll(':\n\n', ''), text + text)
+  const socket = new WebSocket(`ws://${at}/socket`)
+  const [frame] = (await once(socket, 'message')) as [Buffer]
+  t.equal(frame.toString(), text)
+  const [code, reason] = (await once(socket, 'close')) as [number, Buffer]
+  t.strictSame([code, reason.toString()], [4000, text])
+})
