@@ -11,6 +11,7 @@ import {
   planImport,
   readFile,
   suggested,
+  textOf,
 } from '../../console/pages/tables/files/plan.ts'
 import {
   conditionsOf,
@@ -202,6 +203,13 @@ t.test('an import maps columns, converts values and names the lines of faults', 
     [500, 500, 201],
   )
   t.strictSame(linesOf([{ data: { number: 'a,b', amount: 1 } }], 'csv', schema), ['"a,b",1,,,'])
+})
+
+t.test('a file with another encoding than UTF-8 is not read', async (t) => {
+  const bytesOf = (text: string, encoding: BufferEncoding): ArrayBuffer =>
+    new Uint8Array(Buffer.from(text, encoding)).buffer
+  t.equal(textOf(bytesOf('a,Müller', 'utf8')), 'a,Müller')
+  t.equal(textOf(bytesOf('a,Müller', 'latin1')), undefined)
 })
 
 t.test('an exported file has no formulas, and is imported as the same rows', async (t) => {

@@ -146,6 +146,7 @@ export const tablesText = messages('tables', {
   fileTooLarge: (limit: string) =>
     `The file is larger than ${limit}. Use the command line: npm run baton -- table import`,
   noRecords: 'The file has no rows.',
+  notUtf8: 'The file is not UTF-8 text. Save it with the encoding UTF-8.',
   fileRows: (name: string, count: number) => `${name} has ${plural(count, 'row', 'rows')}.`,
   mapping: 'Columns of the file',
   fileColumn: 'In the file',

@@ -21,6 +21,7 @@ import {
   planImport,
   readFile,
   suggested,
+  textOf,
 } from './plan.ts'
 
 /** Maximum size of an imported file in bytes. */
@@ -44,7 +45,9 @@ export function ImportDialog({
   const choose = async (chosen: File | undefined): Promise<void> => {
     if (!chosen) return
     if (chosen.size > MAX_BYTES) return setFault(text.fileTooLarge(formatBytes(MAX_BYTES)))
-    const read = readFile(chosen.name, await chosen.text())
+    const content = textOf(await chosen.arrayBuffer())
+    if (content === undefined) return setFault(text.notUtf8)
+    const read = readFile(chosen.name, content)
     setFault(read ? undefined : text.noRecords)
     setFile(read)
   }

@@ -16,6 +16,14 @@ export interface CsvFile {
   readonly head: readonly string[]
   readonly records: readonly CsvRecord[]
 }
+/** Decodes a file as UTF-8. Returns undefined if it has another encoding. */
+export function textOf(bytes: ArrayBuffer): string | undefined {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+  } catch {
+    return undefined
+  }
+}
 /**
  * Parses a CSV file, and removes the apostrophes that an export adds so that spreadsheets do not
  * evaluate texts as formulas. Returns undefined if the file has no records.
