@@ -10,6 +10,7 @@ import { isUtf8 } from 'node:buffer'
 import { Readable } from 'node:stream'
 import { CsvError, parse } from 'csv-parse'
 import { Mistake } from '../mistake.ts'
+import { inexactFault, inexactInteger } from './exact.ts'
 import { fromSpreadsheet } from './spreadsheet.ts'
 
 /** File formats by file name extension. */
@@ -146,5 +147,7 @@ function objectIn(json: string, line: number): Record<string, unknown> {
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw new Mistake(`Line ${line} is not a JSON object.`)
+  const inexact = inexactInteger(json)
+  if (inexact !== undefined) throw new Mistake(inexactFault(line, inexact))
   return value as Record<string, unknown>
 }

@@ -77,6 +77,38 @@ t.test('a file with another encoding than UTF-8 is refused with the line', async
   }
 })
 
+t.test('an integer that a number cannot represent is refused with the line', async (t) => {
+  const account = '12345678901234567890'
+  const columns = new Map<string, ColumnType>([
+    ['n', 'number'],
+    ['any', 'any'],
+    ['list', 'array'],
+    ['s', 'string'],
+  ])
+  for (const values of [{ n: account }, { any: `-${account}` }, { list: `["1", ${account}]` }])
+    t.throws(() => dataOf({ line: 7, values }, columns, 'csv'), {
+      name: 'Mistake',
+      message: /^Line 7: .*12345678901234567890\./,
+    })
+  await t.rejects(recordsOf(`{"a":1}\n{"a":${account}}\n`, 'jsonl'), { message: /^Line 2: / })
+  t.same(
+    await recordsOf(`{"a":"x ${account}","b":0.${account}}\n`, 'jsonl').then(([one]) => one?.line),
+    1,
+  )
+  const kept = {
+    n: '9007199254740992',
+    s: account,
+    any: `"${account}"`,
+    list: '[12345678901234567000]',
+  }
+  t.same(dataOf({ line: 1, values: kept }, columns, 'csv'), {
+    n: 2 ** 53,
+    s: account,
+    any: account,
+    list: [Number(account)],
+  })
+})
+
 t.test('types are inferred from all values of a column', async (t) => {
   t.strictSame(
     await typesOf(
