@@ -12,6 +12,7 @@ import {
   readFile,
   suggested,
   textOf,
+  updatesOf,
 } from '../../console/pages/tables/files/plan.ts'
 import {
   conditionsOf,
@@ -203,6 +204,15 @@ t.test('an import maps columns, converts values and names the lines of faults', 
     [500, 500, 201],
   )
   t.strictSame(linesOf([{ data: { number: 'a,b', amount: 1 } }], 'csv', schema), ['"a,b",1,,,'])
+})
+
+t.test('updates of one identity never run at the same time', async (t) => {
+  const rows = 'abcacdefghijj'.split('').map((number, line) => ({ line, data: { number } }))
+  t.same(
+    updatesOf(rows, 'number').map((group) => group.map(({ data }) => data.number).join('')),
+    ['abc', 'acdefg', 'hij', 'j'],
+  )
+  t.same(updatesOf([], 'number'), [])
 })
 
 t.test('a file with another encoding than UTF-8 is not read', async (t) => {

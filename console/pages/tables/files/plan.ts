@@ -157,3 +157,24 @@ export function bulksOf(rows: readonly PlannedRow[]): PlannedRow[][] {
   }
   return bulk.length > 0 ? [...bulks, bulk] : bulks
 }
+
+/** Maximum number of updates that run at the same time. */
+const MAX_RUNNING = 6
+/**
+ * Divides rows into groups whose updates may run at the same time. A group has at most one row of
+ * each identity, so the last row of an identity in the file is applied last.
+ * @param identity the name of the identity column.
+ */
+export function updatesOf(rows: readonly PlannedRow[], identity: string): PlannedRow[][] {
+  const groups: PlannedRow[][] = []
+  let [group, taken]: [PlannedRow[], Set<unknown>] = [[], new Set()]
+  for (const row of rows) {
+    if (group.length >= MAX_RUNNING || taken.has(row.data[identity])) {
+      groups.push(group)
+      ;[group, taken] = [[], new Set()]
+    }
+    group.push(row)
+    taken.add(row.data[identity])
+  }
+  return group.length > 0 ? [...groups, group] : groups
+}
