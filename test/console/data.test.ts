@@ -206,6 +206,17 @@ t.test('an import maps columns, converts values and names the lines of faults', 
   t.strictSame(linesOf([{ data: { number: 'a,b', amount: 1 } }], 'csv', schema), ['"a,b",1,,,'])
 })
 
+t.test('a record with more fields than the header is a fault', async (t) => {
+  const file = readFile('x.csv', 'number,name,note\nA,Smith, John,x\nB,Doe,y,,\nC\n')
+  if (!file) throw new Error('no rows')
+  const { rows, faults } = planImport(file, ['number', '', ''], schema, new Map())
+  t.same(
+    rows.map(({ data }) => data),
+    [{ number: 'B' }, { number: 'C' }],
+  )
+  t.match(faults, [{ line: 2, message: /more than 3 fields/ }])
+})
+
 t.test('updates of one identity never run at the same time', async (t) => {
   const rows = 'abcacdefghijj'.split('').map((number, line) => ({ line, data: { number } }))
   t.same(

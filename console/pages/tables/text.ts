@@ -164,6 +164,8 @@ export const tablesText = messages('tables', {
   invalidHint: 'They are skipped.',
   line: (line: number | '?') => `Line ${line}`,
   valueMissing: (line: number, column: string) => `Line ${line}: ${column} is required.`,
+  tooManyFields: (line: number, columns: number) =>
+    `Line ${line} has more than ${plural(columns, 'field', 'fields')}. Put texts with separators in quotation marks.`,
   importRows: (count: number) => `Import ${plural(count, 'row', 'rows')}`,
   imported: (done: number, total: number) => `${done} of ${plural(total, 'row', 'rows')} imported`,
   importDone: (count: number) => `Imported ${plural(count, 'row', 'rows')}.`,

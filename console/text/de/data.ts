@@ -184,6 +184,8 @@ export const tables: typeof tablesText = {
   invalidHint: 'Sie werden übersprungen.',
   line: (line) => `Zeile ${line}`,
   valueMissing: (line, column) => `Zeile ${line}: ${column} fehlt.`,
+  tooManyFields: (line, columns) =>
+    `Zeile ${line} hat mehr als ${plural(columns, 'Feld', 'Felder')}. Text mit Trennzeichen braucht Anführungszeichen.`,
   importRows: (count) => `${plural(count, 'Zeile', 'Zeilen')} importieren`,
   imported: (done, total) => `${done} von ${plural(total, 'Zeile', 'Zeilen')} importiert`,
   importDone: (count) => `${plural(count, 'Zeile', 'Zeilen')} importiert.`,

@@ -124,7 +124,9 @@ export function planImport(
       ({ name, required, default: standard }) =>
         required && standard === undefined && (getOwn(values, name) ?? '') === '',
     )
-    if (missing) faults.push({ line, message: text.valueMissing(line, missing.name) })
+    const isTooLong = fields.slice(file.head.length).some((field) => field !== undefined)
+    if (isTooLong) faults.push({ line, message: text.tooManyFields(line, file.head.length) })
+    else if (missing) faults.push({ line, message: text.valueMissing(line, missing.name) })
     else
       try {
         rows.push({ line, data: dataOf({ line, values }, types, 'csv') })
