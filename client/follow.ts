@@ -11,7 +11,11 @@ import type { Client } from './client.ts'
 import { BatonError, reasonOf, reasonToRepeat, requireEventStream } from './transport.ts'
 import { endedBySignal, orAborted, untilAborted, watchdog } from './watchdog.ts'
 
-/** A frame: its cursor (absent from previews), its type and its content. */
+/**
+ * A frame: its cursor (absent from previews), its type and its content. A frame `stream.reset` has
+ * other content (`StreamReset`): the stream does not continue directly after the cursor, so a reader
+ * should load the records again.
+ */
 export interface Frame<T> {
   readonly id?: number
   readonly type: string
@@ -33,6 +37,16 @@ export interface FollowOptions {
    * of the server's keepalive intervals.
    */
   readonly silence?: number
+}
+/** The content of a frame `stream.reset`. `requested` and `resumed_from` are cursors. */
+export interface StreamReset {
+  /**
+   * `cursor_too_old`: events after the cursor are no longer stored. `cursor_too_new`: the journal
+   * ends before the cursor, because it lost its end.
+   */
+  readonly reason: 'cursor_too_old' | 'cursor_too_new'
+  readonly requested: number
+  readonly resumed_from: number
 }
 /**
  * Determines whether a sequence ends at the cursor, so that no frame will follow. Called when the
@@ -194,16 +208,14 @@ async function* follow<T>(
         )) {
           failures = -1
           const place = id === undefined || id === '' ? undefined : Number(id)
-          if (place !== undefined && cursor !== undefined && place <= cursor)
+          const content: unknown = JSON.parse(data)
+          // Frames after a reset may have cursors that were received before.
+          if (event === 'stream.reset') cursor = (content as StreamReset).resumed_from - 1
+          else if (place !== undefined && cursor !== undefined && place <= cursor) {
             options.onRepeat?.(place)
-          else {
-            cursor = place ?? cursor
-            yield {
-              ...(place !== undefined && { id: place }),
-              type: event,
-              data: JSON.parse(data) as T,
-            }
-          }
+            continue
+          } else cursor = place ?? cursor
+          yield { ...(place !== undefined && { id: place }), type: event, data: content as T }
         }
         if (signal?.aborted) return
         const ended = over(cursor ?? 0)

@@ -4,7 +4,7 @@
  */
 import { type Command, InvalidArgumentError } from 'commander'
 import { isId } from '../../protocol/ids.ts'
-import { followChannel, followRun } from '../follow.ts'
+import { followChannel, followRun, type StreamReset } from '../follow.ts'
 import { addArtifacts } from './artifacts/artifacts.ts'
 import { addApply } from './blueprints/apply.ts'
 import { addBlueprintExport } from './blueprints/export.ts'
@@ -87,7 +87,7 @@ function addFollow(program: Command, shell: Shell): void {
       const baton = clientFor(command, shell.env)
       let last = ''
       const show = (type: string, data: unknown, line: () => string) => {
-        if (type === 'stream.reset') shell.note('(events before this one are no longer stored)')
+        if (type === 'stream.reset') shell.note(RESETS[(data as StreamReset).reason])
         else if (json) shell.print(JSON.stringify(data))
         else if (type === 'generation.delta') return
         else shell.print(line())
@@ -105,6 +105,11 @@ function addFollow(program: Command, shell: Shell): void {
       }
     }),
   )
+}
+/** The notes for the reasons of a reset. */
+const RESETS: Readonly<Record<StreamReset['reason'], string>> = {
+  cursor_too_old: '(events before this one are no longer stored)',
+  cursor_too_new: '(the service has lost its latest events; following from before the loss)',
 }
 /** The status of a run after each event that ends it. */
 const ENDS: Readonly<Record<string, string>> = {

@@ -7,10 +7,11 @@
  *     position that the flow had reached, so only frames beyond the highest cursor are new.
  * L2. A flow whose positions cannot be compared (a session, or a flow without a cursor) accepts
  *     frames from only one connection: the newest one on which it was requested.
+ *     A frame that restarts the sequence is always new.
  * L3. A listener joins a flow only if the flow delivers everything after the listener's cursor.
  */
 import type { StreamMessage } from '../../client/streams/read.ts'
-import type { LiveCursor, LiveFrame, LiveStatus, LiveSubscription } from './live.ts'
+import type { LiveChanges, LiveCursor, LiveFrame, LiveStatus, LiveSubscription } from './live.ts'
 
 /** The receiver of one subscription of a tab. */
 export interface Listener {
@@ -32,6 +33,14 @@ const PLAIN: ReadonlySet<string> = new Set(['runs', 'channel', 'changes'])
 /** Returns the key of a subscription's sequence. The cursor is not part of the key. */
 export const sequenceOf = ({ project, topic, target, filter }: LiveSubscription): string =>
   JSON.stringify([topic, project ?? null, target ?? null, filter ?? null])
+
+/**
+ * Whether a frame with a cursor reports that changes may be missing, so that the frames after it may
+ * have cursors that were delivered before.
+ */
+const isRestart = (event: string, data: StreamMessage['data']): boolean =>
+  event === 'stream.reset' ||
+  (event === 'changes' && (data as unknown as LiveChanges).changes.some(({ kind }) => kind === '*'))
 
 export class Flow {
   readonly id: string
@@ -114,13 +123,16 @@ export class Flow {
   }
   /** Delivers a frame, unless it was delivered before. */
   deliver({ event, cursor, data }: StreamMessage, connection: object): void {
+    const restarts = cursor !== undefined && isRestart(event, data)
     if (
-      cursor === undefined
+      !restarts &&
+      (cursor === undefined
         ? this.#repeatsChunk(event, data, connection)
-        : this.#repeats(cursor, connection)
+        : this.#repeats(cursor, connection))
     )
       return
     this.#pristine = false
+    if (restarts) for (const joined of this.#listeners.values()) joined.skip = -1
     if (cursor !== undefined) {
       this.#cursor = cursor
       this.#last = connection

@@ -6,7 +6,8 @@
  * across reconnections and other tabs. Frames without a cursor (output of a model while it is
  * generated) are never repeated, and may be missing after a reconnection. A session is the
  * exception: after a reconnection, its records are sent again in their current state, as the fold
- * of `client/transcript/fold.ts` expects.
+ * of `client/transcript/fold.ts` expects. After a frame `stream.reset`, events may be missing, and
+ * earlier events may be repeated, so the listener loads its records again.
  */
 import type { StreamSubscription, StreamTopic } from '../../protocol/streams/rows.ts'
 
@@ -23,7 +24,7 @@ import type { StreamSubscription, StreamTopic } from '../../protocol/streams/row
  * - `environment_log`: a log of the worker of the environment `target`: its newest lines, and the
  *   lines added later.
  */
-type LiveTopic = StreamTopic
+export type LiveTopic = StreamTopic
 
 /** A sequence of frames that a page follows. */
 export interface LiveSubscription {

@@ -88,6 +88,7 @@ export function channelSource(world: World, project: string, id: string): Source
       oldest: page.oldest,
       more: page.more,
       late: page.late,
+      ...(page.current !== undefined && page.current < after && { restart: page.last }),
     }
   }
   return {
@@ -96,7 +97,7 @@ export function channelSource(world: World, project: string, id: string): Source
     ask: (after, fresh) => ask(after, PAGE, fresh, MAX_WAIT_MS),
     newest: async () => {
       const page = await ask(Number.MAX_SAFE_INTEGER, 1)
-      return isRefusal(page) ? page : { ...page, oldest: 0, more: false }
+      return isRefusal(page) ? page : { ...page, oldest: 0, more: false, restart: undefined }
     },
     subscribe: (follower: Follower) =>
       world.live(project, 'channel', id, (placed) => {

@@ -68,6 +68,7 @@ export function feedSource(world: World, project: string): Source {
         more: page.more,
         partial: fresh !== undefined,
         late: page.late,
+        ...(!page.more && page.last < after && { restart: page.last }),
       }
     },
     newest: async () => {

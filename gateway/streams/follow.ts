@@ -6,7 +6,9 @@
  * Invariants:
  * F1. Every client receives every item after its cursor once and in order. `sent` is the last
  *     position that was sent to the client, and an item at or below `sent` is never written again.
- *     A reset frame reports items that are no longer stored.
+ *     A reset frame reports items that are no longer stored, and a cursor after the end of the
+ *     journal. The journal has lost its end, for example because a backup was restored. Items after
+ *     a reset of the second kind may have cursors that the client has received before.
  * F2. All clients in `#live` have received everything up to `#head`. An entry whose `prev` is
  *     greater than `#head` reveals a gap. The view is then queried once for all live clients.
  * F3. A client joins `#live` only when its pages cover every cursor that the follower has received.
@@ -23,7 +25,7 @@ import { isRefusal, type Refusal } from '../../protocol/errors.ts'
 import type { Sink } from '../http/respond.ts'
 import { sleep } from '../timing.ts'
 import { type Chunk, chunkAfter, chunkFrames, type Item } from './chunk.ts'
-import { resetFrame } from './sse.ts'
+import { resetFrame, restartFrame } from './sse.ts'
 
 /** A part of the sequence after a cursor. */
 export interface Page {
@@ -42,6 +44,11 @@ export interface Page {
   readonly partial?: boolean
   /** Whether the view did not reach the required position in time. */
   readonly late?: boolean | undefined
+  /**
+   * Present if the requested cursor is after everything that the view has applied: the position
+   * from which a client with this cursor continues if the view is current.
+   */
+  readonly restart?: number | undefined
 }
 /** Maximum time in milliseconds for which a query waits for the view to become current. */
 export const MAX_WAIT_MS = 1000
@@ -65,6 +72,11 @@ interface Client {
   /** Whether the view has more items after the last sent item. */
   more: boolean
 }
+/**
+ * Number of further queries that must confirm that a cursor is after the end of the journal. With
+ * the pauses between them, they take longer than a replaced stream leader answers.
+ */
+const RESTART_CHECKS = 4
 /** Back-off between failed queries in milliseconds. The last value repeats. */
 const PAUSES = [50, 200, 500, 1000, 2000]
 /**
@@ -228,7 +240,7 @@ export class Follower {
      * short, because the client may not accept a long one.
      */
     let long = false
-    for (let failures = 0; !client.sink.closed; ) {
+    for (let failures = 0, doubts = 0; !client.sink.closed; ) {
       if (client.sink.full) return void (client.waiting = true)
       const heard = given?.heard ?? this.#heard
       const passing = client.more
@@ -241,6 +253,16 @@ export class Follower {
         continue
       }
       failures = 0
+      if (page.restart !== undefined && fresh === undefined && !page.late) {
+        // The view may have read the end of the journal from a replaced stream leader.
+        if (doubts < RESTART_CHECKS) {
+          await this.#sleep(doubts++)
+          continue
+        }
+        client.sink.write(restartFrame(client.sent, page.restart))
+        client.sent = page.restart
+        continue
+      }
       long = client.more = page.more
       if (client.sent > 0 && page.oldest - 1 > client.sent) {
         client.sink.write(resetFrame(client.sent, page.oldest))

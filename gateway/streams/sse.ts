@@ -42,6 +42,13 @@ export const resetFrame = (requested: number, resumed_from: number): string =>
   frame('stream.reset', { reason: 'cursor_too_old', requested, resumed_from })
 
 /**
+ * Returns the frame that reports that the requested cursor is after the end of the journal. Its id
+ * is the position from which the stream continues.
+ */
+export const restartFrame = (requested: number, after: number): string =>
+  frame('stream.reset', { reason: 'cursor_too_new', requested, resumed_from: after + 1 }, after)
+
+/**
  * Opens a stream of events on an exchange.
  * @param comment comment line that is sent first, and then every `settings.keepalive` milliseconds.
  * @param onBeat called at every keepalive.

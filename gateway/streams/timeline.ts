@@ -118,6 +118,7 @@ export function timelineSource(
         oldest: page.oldest,
         more: page.more ?? items.length >= PAGE,
         late: page.late,
+        ...(page.current !== undefined && page.current < after && { restart: 0 }),
       }
     },
     subscribe: (follower: Follower) => {

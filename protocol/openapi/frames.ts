@@ -14,11 +14,13 @@ import { numberedFrames, transcriptFrames } from '../sessions/transcript/frames.
 import { StreamFrame } from '../streams/rows.ts'
 
 /**
- * A frame that reports that events between two cursors are no longer stored, so the stream
- * continues after them.
+ * A frame that reports that a stream does not continue directly after the requested cursor.
+ * `cursor_too_old`: events after the cursor are no longer stored. `cursor_too_new`: the journal ends
+ * before the cursor, for example because a backup was restored, and later events may have cursors
+ * that the client knows.
  */
 const StreamReset = Type.Object({
-  reason: Type.Literal('cursor_too_old'),
+  reason: Type.Enum(['cursor_too_old', 'cursor_too_new']),
   requested: Type.Integer(),
   resumed_from: Type.Integer(),
 })

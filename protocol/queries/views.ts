@@ -42,7 +42,8 @@ interface InternalQueries extends TableQueries, SemanticQueries, StreamQueries {
       ended: boolean
       oldest: number
       exists: boolean
-    } & Timely
+    } & Timely &
+      Positioned
   }
   /**
    * Run events of a project after a cursor, oldest first, each as the JSON that clients receive.
@@ -87,7 +88,8 @@ interface InternalQueries extends TableQueries, SemanticQueries, StreamQueries {
       oldest: number
       exists: boolean
       more: boolean
-    } & Timely
+    } & Timely &
+      Positioned
   }
   /**
    * The facts that decide whether a viewer may follow a channel, as of the cursor `at`. Refused
@@ -213,6 +215,13 @@ interface InternalQueries extends TableQueries, SemanticQueries, StreamQueries {
  */
 interface Timely {
   readonly late?: boolean
+}
+/**
+ * `current`: the cursor up to which the view has applied its journal. Absent in answers from views
+ * of earlier releases.
+ */
+interface Positioned {
+  readonly current?: number
 }
 
 /** The names of the rows that a view answers. */

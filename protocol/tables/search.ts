@@ -1,9 +1,15 @@
 /** Keyword search in rows: the tokens of texts, and the rule for matching rows. */
 import type { JsonObject } from '../common.ts'
 
-/** Returns the tokens of a text: lower-case sequences of letters and digits (Unicode L and N). */
+/**
+ * Returns the tokens of a text: lower-case sequences of letters and digits (Unicode L and N) with
+ * their combining marks (M). Texts that Unicode defines as equivalent have the same tokens.
+ */
 export const tokensOf = (text: string): string[] =>
-  text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? []
+  text
+    .toLowerCase()
+    .normalize('NFC')
+    .match(/[\p{L}\p{N}][\p{L}\p{N}\p{M}]*/gu) ?? []
 
 /** Returns the string values of a row's data in order, including nested values. */
 export function textsOf(data: unknown): string[] {

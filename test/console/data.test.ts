@@ -11,6 +11,8 @@ import {
   planImport,
   readFile,
   suggested,
+  textOf,
+  updatesOf,
 } from '../../console/pages/tables/files/plan.ts'
 import {
   conditionsOf,
@@ -202,6 +204,33 @@ t.test('an import maps columns, converts values and names the lines of faults', 
     [500, 500, 201],
   )
   t.strictSame(linesOf([{ data: { number: 'a,b', amount: 1 } }], 'csv', schema), ['"a,b",1,,,'])
+})
+
+t.test('a record with more fields than the header is a fault', async (t) => {
+  const file = readFile('x.csv', 'number,name,note\nA,Smith, John,x\nB,Doe,y,,\nC\n')
+  if (!file) throw new Error('no rows')
+  const { rows, faults } = planImport(file, ['number', '', ''], schema, new Map())
+  t.same(
+    rows.map(({ data }) => data),
+    [{ number: 'B' }, { number: 'C' }],
+  )
+  t.match(faults, [{ line: 2, message: /more than 3 fields/ }])
+})
+
+t.test('updates of one identity never run at the same time', async (t) => {
+  const rows = 'abcacdefghijj'.split('').map((number, line) => ({ line, data: { number } }))
+  t.same(
+    updatesOf(rows, 'number').map((group) => group.map(({ data }) => data.number).join('')),
+    ['abc', 'acdefg', 'hij', 'j'],
+  )
+  t.same(updatesOf([], 'number'), [])
+})
+
+t.test('a file with another encoding than UTF-8 is not read', async (t) => {
+  const bytesOf = (text: string, encoding: BufferEncoding): ArrayBuffer =>
+    new Uint8Array(Buffer.from(text, encoding)).buffer
+  t.equal(textOf(bytesOf('a,Müller', 'utf8')), 'a,Müller')
+  t.equal(textOf(bytesOf('a,Müller', 'latin1')), undefined)
 })
 
 t.test('an exported file has no formulas, and is imported as the same rows', async (t) => {

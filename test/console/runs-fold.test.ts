@@ -233,3 +233,13 @@ t.test('a waiting run says why, in words', async (t) => {
     { sentence: 'The run is being cancelled', detail: 'The worker w1 has not stopped yet.' },
   ])
 })
+
+t.test('a cleared fold applies events that it has applied before', async (t) => {
+  const events = [event(0, 'run.started'), event(10, 'run.completed')]
+  const fold = folded(events, [record('s', 10)])
+  fold.clear()
+  t.match(fold, { events: [], status: undefined, startedAt: undefined })
+  t.equal(fold.steps.size, 0)
+  fold.addEvents(events)
+  t.same(fold.events, events)
+})

@@ -5,6 +5,7 @@
 import type { ColumnType } from '../../../protocol/tables/schema.ts'
 import { isOfType } from '../../../protocol/tables/values.ts'
 import { Mistake } from '../mistake.ts'
+import { inexactFault, inexactInteger } from './exact.ts'
 import type { FileFormat, FileRecord } from './records.ts'
 
 /** The part of a column definition that file conversion uses. */
@@ -75,7 +76,8 @@ function common(known: ColumnType | undefined, next: ColumnType, format: FileFor
 
 /**
  * Converts a record to the data of a row. A CSV field without a value is omitted.
- * @throws Mistake if a CSV field does not have the type of its column.
+ * @throws Mistake if a CSV field does not have the type of its column, or is a number that would be
+ * changed.
  */
 export function dataOf(
   { line, values }: FileRecord,
@@ -87,6 +89,8 @@ export function dataOf(
     Object.entries(values).flatMap(([name, text]) => {
       if (text === undefined) return []
       const type = columns.get(name) ?? 'string'
+      const inexact = isText(type) ? undefined : inexactInteger(String(text))
+      if (inexact !== undefined) throw new Mistake(inexactFault(line, inexact))
       const value = valueIn(String(text), type)
       if (value === undefined)
         throw new Mistake(
@@ -96,6 +100,7 @@ export function dataOf(
     }),
   )
 }
+const isText = (type: ColumnType): boolean => type === 'string' || type === 'date'
 /** Parses a CSV field. Returns undefined if the text is not a value of the given type. */
 export function valueIn(text: string, type: ColumnType): unknown {
   if (type === 'string') return text

@@ -78,6 +78,7 @@ export function useMessages(project: string, id: string): Messages {
       {
         frame: ({ event, data }) => {
           if (event === 'channel.deleted') return update({ gone: true })
+          if (event === 'stream.reset') return void load(undefined, FIRST_PAGE_SIZE)
           update({ feed: addEvent(state.peek().feed, data as ChannelEventRecord) })
         },
         state: ({ state: reached }) => {

@@ -146,6 +146,7 @@ export const tablesText = messages('tables', {
   fileTooLarge: (limit: string) =>
     `The file is larger than ${limit}. Use the command line: npm run baton -- table import`,
   noRecords: 'The file has no rows.',
+  notUtf8: 'The file is not UTF-8 text. Save it with the encoding UTF-8.',
   fileRows: (name: string, count: number) => `${name} has ${plural(count, 'row', 'rows')}.`,
   mapping: 'Columns of the file',
   fileColumn: 'In the file',
@@ -163,6 +164,8 @@ export const tablesText = messages('tables', {
   invalidHint: 'They are skipped.',
   line: (line: number | '?') => `Line ${line}`,
   valueMissing: (line: number, column: string) => `Line ${line}: ${column} is required.`,
+  tooManyFields: (line: number, columns: number) =>
+    `Line ${line} has more than ${plural(columns, 'field', 'fields')}. Put texts with separators in quotation marks.`,
   importRows: (count: number) => `Import ${plural(count, 'row', 'rows')}`,
   imported: (done: number, total: number) => `${done} of ${plural(total, 'row', 'rows')} imported`,
   importDone: (count: number) => `Imported ${plural(count, 'row', 'rows')}.`,

@@ -166,6 +166,7 @@ export const tables: typeof tablesText = {
   fileTooLarge: (limit) =>
     `Die Datei ist größer als ${limit}. Nutzen Sie die Befehlszeile: npm run baton -- table import`,
   noRecords: 'Die Datei hat keine Zeilen.',
+  notUtf8: 'Die Datei ist kein Text in UTF-8. Speichern Sie sie mit der Kodierung UTF-8.',
   fileRows: (name, count) => `${name} hat ${plural(count, 'Zeile', 'Zeilen')}.`,
   mapping: 'Spalten der Datei',
   fileColumn: 'In der Datei',
@@ -183,6 +184,8 @@ export const tables: typeof tablesText = {
   invalidHint: 'Sie werden übersprungen.',
   line: (line) => `Zeile ${line}`,
   valueMissing: (line, column) => `Zeile ${line}: ${column} fehlt.`,
+  tooManyFields: (line, columns) =>
+    `Zeile ${line} hat mehr als ${plural(columns, 'Feld', 'Felder')}. Text mit Trennzeichen braucht Anführungszeichen.`,
   importRows: (count) => `${plural(count, 'Zeile', 'Zeilen')} importieren`,
   imported: (done, total) => `${done} von ${plural(total, 'Zeile', 'Zeilen')} importiert`,
   importDone: (count) => `${plural(count, 'Zeile', 'Zeilen')} importiert.`,

@@ -33,11 +33,13 @@ const BEHIND = [10, 50, 200, 500, 1000]
 /**
  * Repeats a query until the view has reached the reader's cursor. A view may lag behind the cursor
  * if it has read the last committed position from a replaced stream leader. If the reader's cursor
- * is still ahead after all attempts, it was issued before a backup was restored, and the page is
- * returned as it is.
+ * is still ahead after all attempts, the journal has lost its end, for example because a backup was
+ * restored. The page then begins at the start of the session, so that the reader receives every
+ * record that it may lack.
+ * @param ask queries a page, from the start of the session if `restart` is set.
  */
 export async function queryUntilCurrent(
-  ask: () => Promise<TranscriptPage | Refusal>,
+  ask: (restart?: true) => Promise<TranscriptPage | Refusal>,
   pause: (ms: number) => Promise<void>,
 ): Promise<TranscriptPage | Refusal> {
   for (const ms of BEHIND) {
@@ -45,7 +47,8 @@ export async function queryUntilCurrent(
     if (isRefusal(page) || page.after <= page.revision) return page
     await pause(ms)
   }
-  return ask()
+  const page = await ask()
+  return isRefusal(page) || page.after <= page.revision ? page : ask(true)
 }
 /**
  * Fetches a page of a transcript. The view first applies everything up to the cursor `fresh` or,
@@ -58,7 +61,13 @@ export const askPage = (
   fresh?: number,
 ): Promise<TranscriptPage | Refusal> =>
   queryUntilCurrent(
-    () => world.view(project, 'session.transcript', question, fresh),
+    (restart) =>
+      world.view(
+        project,
+        'session.transcript',
+        restart ? { ...question, after: 0 } : question,
+        fresh,
+      ),
     (ms) => sleep(world, ms),
   )
 

@@ -11,8 +11,8 @@
  * Invariants:
  * K1. A client receives a change, or the kind `*`, for every record that it may read and that
  *     changed after its cursor. The kind `*` is sent when the view lacks some changes since the
- *     cursor, because it has restarted or too many records have changed, and when the permissions
- *     of the client have changed.
+ *     cursor, because it has restarted or too many records have changed, when the journal ends
+ *     before the cursor, and when the permissions of the client have changed.
  * K2. A client receives at most one frame per `PAUSE_MS`.
  * K3. A client receives the id of a record only if it may read the record, or if its own access to
  *     the record has changed. For a record that no longer exists, it receives only the kind.
@@ -231,17 +231,22 @@ export function openChanges(edge: Edge): OpenChanges {
       close: () => {},
     }))
     const begins = after === undefined
-    const page = begins ? await member.follower.ask() : undefined
-    if (page && isRefusal(page)) {
+    const page = await member.follower.ask()
+    if (isRefusal(page)) {
       release()
       return page
     }
-    const start = after ?? page?.last ?? 0
+    // A cursor after the end of the journal was issued before the journal lost its end. The check
+    // may fail although no change was lost. A client then only loads everything again.
+    const lost = after !== undefined && !page.late && page.last < after
     return {
       comment: ': keepalive',
-      after: start,
+      after: lost ? page.last : (after ?? page.last),
       begins,
-      join: (sink) => member.follower.join(sink, call, start),
+      join: (sink) => {
+        if (lost) sink.write(frame('changes', { changes: [{ kind: '*' }] }, page.last))
+        member.follower.join(sink, call, lost ? page.last : (after ?? page.last))
+      },
       release,
     }
   }

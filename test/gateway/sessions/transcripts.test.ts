@@ -4,6 +4,8 @@
  */
 import fc from 'fast-check'
 import t from 'tap'
+import { queryUntilCurrent } from '../../../gateway/sessions/transcript/followed.ts'
+import type { TranscriptPage } from '../../../protocol/sessions/transcript/pages.ts'
 import { perform, type Step, step, tools } from '../../actors/sessions/histories.ts'
 import { kept, Meeting } from './transcript-world.ts'
 
@@ -13,6 +15,20 @@ type Act =
       readonly act: 'step' | 'speak' | 'read' | 'connect' | 'break' | 'expire' | 'join'
       readonly n: number
     }
+const emptyPage: TranscriptPage = {
+  after: 0,
+  through: 0,
+  cut: 0,
+  more: false,
+  revision: 0,
+  last: 0,
+  messages: [],
+  turns: [],
+  interactions: [],
+  active: [],
+  live: [],
+  pending: [],
+}
 const n = fc.nat(999)
 const act: fc.Arbitrary<Act> = fc.oneof(
   { weight: 8, arbitrary: step.map((one): Act => ({ act: 'history', step: one })) },
@@ -125,3 +141,17 @@ t.test(
     )
   },
 )
+
+t.test('a cursor after the end of the session is answered from its start', async (t) => {
+  const asked: (true | undefined)[] = []
+  const page = await queryUntilCurrent(
+    async (restart) => {
+      asked.push(restart)
+      return { ...emptyPage, after: restart ? 0 : 20, revision: 15 }
+    },
+    () => Promise.resolve(),
+  )
+  t.equal('refused' in page || page.after, 0)
+  t.equal(asked.at(-1), true)
+  t.ok(asked.slice(0, -1).every((restart) => restart === undefined))
+})

@@ -101,8 +101,10 @@ export const channels = defineView({
     'channel.message': ({ store, project }, input) => messageGet(store, project, input),
     'channel.search': ({ store, project }, input) => search(store, project, input),
     'channel.events': ({ store, project }, input) => channelEventPage(store, project, input),
-    channel_events: ({ store, project, oldest }, input) =>
-      channelEvents(store, project, input, oldest),
+    channel_events: ({ store, project, oldest, current }, input) => ({
+      ...channelEvents(store, project, input, oldest),
+      current,
+    }),
     channel_agents: ({ store, project }, { id }) => agentsOf(store, project, id),
     channel_access: ({ store, project, current }, input) => access(store, project, input, current),
     channel_facts: ({ store, project }, { id, message_id }) =>

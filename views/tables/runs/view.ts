@@ -105,7 +105,10 @@ export const runs = defineView({
     'run.steps': runSteps,
     'run.events': ({ store, project }, input) => eventPage(store, project, input),
     'workflow.runs': ({ store, project }, input) => workflowRuns(store, project, input),
-    timeline: ({ store, project, oldest }, input) => timeline(store, project, input, oldest),
+    timeline: ({ store, project, oldest, current }, input) => ({
+      ...timeline(store, project, input, oldest),
+      current,
+    }),
     feed: ({ store, project, current, oldest }, input) =>
       feed(store, project, input, current, oldest),
     locate: ({ store }, { run_id }) => locate(store, run_id),

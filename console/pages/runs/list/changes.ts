@@ -80,7 +80,8 @@ export function useRunChanges(
     const stop = live().follow(
       { project, topic: 'runs' },
       {
-        frame: ({ data }) => {
+        frame: ({ event, data }) => {
+          if (event === 'stream.reset') return ask()
           const { type, run_id, timestamp = '', data: change } = data as Frame
           if (type !== 'run_updated' || run_id === undefined || change?.status === undefined) return
           const { status } = change

@@ -21,14 +21,14 @@ import {
   planImport,
   readFile,
   suggested,
+  textOf,
+  updatesOf,
 } from './plan.ts'
 
 /** Maximum size of an imported file in bytes. */
 const MAX_BYTES = 64 * 1_048_576
 /** Maximum number of faults that are listed for a file. */
 const MAX_SHOWN_FAULTS = 5
-/** Maximum number of updates that run at the same time. */
-const MAX_RUNNING = 6
 
 export function ImportDialog({
   project,
@@ -44,7 +44,9 @@ export function ImportDialog({
   const choose = async (chosen: File | undefined): Promise<void> => {
     if (!chosen) return
     if (chosen.size > MAX_BYTES) return setFault(text.fileTooLarge(formatBytes(MAX_BYTES)))
-    const read = readFile(chosen.name, await chosen.text())
+    const content = textOf(await chosen.arrayBuffer())
+    if (content === undefined) return setFault(text.notUtf8)
+    const read = readFile(chosen.name, content)
     setFault(read ? undefined : text.noRecords)
     setFile(read)
   }
@@ -157,10 +159,10 @@ function Mapped({
     signal: AbortSignal,
     advance: (count: number) => void,
   ): Promise<void> => {
-    for (let at = 0; at < rows.length; at += MAX_RUNNING) {
+    for (const group of updatesOf(rows, schema.identity_column)) {
       signal.throwIfAborted()
       await Promise.all(
-        rows.slice(at, at + MAX_RUNNING).map(async (row) => {
+        group.map(async (row) => {
           try {
             await call('row.upsert', { project, id, data: row.data }, { signal })
           } catch (error) {

@@ -16,6 +16,14 @@ export interface CsvFile {
   readonly head: readonly string[]
   readonly records: readonly CsvRecord[]
 }
+/** Decodes a file as UTF-8. Returns undefined if it has another encoding. */
+export function textOf(bytes: ArrayBuffer): string | undefined {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+  } catch {
+    return undefined
+  }
+}
 /**
  * Parses a CSV file, and removes the apostrophes that an export adds so that spreadsheets do not
  * evaluate texts as formulas. Returns undefined if the file has no records.
@@ -116,7 +124,9 @@ export function planImport(
       ({ name, required, default: standard }) =>
         required && standard === undefined && (getOwn(values, name) ?? '') === '',
     )
-    if (missing) faults.push({ line, message: text.valueMissing(line, missing.name) })
+    const isTooLong = fields.slice(file.head.length).some((field) => field !== undefined)
+    if (isTooLong) faults.push({ line, message: text.tooManyFields(line, file.head.length) })
+    else if (missing) faults.push({ line, message: text.valueMissing(line, missing.name) })
     else
       try {
         rows.push({ line, data: dataOf({ line, values }, types, 'csv') })
@@ -148,4 +158,25 @@ export function bulksOf(rows: readonly PlannedRow[]): PlannedRow[][] {
     size += length
   }
   return bulk.length > 0 ? [...bulks, bulk] : bulks
+}
+
+/** Maximum number of updates that run at the same time. */
+const MAX_RUNNING = 6
+/**
+ * Divides rows into groups whose updates may run at the same time. A group has at most one row of
+ * each identity, so the last row of an identity in the file is applied last.
+ * @param identity the name of the identity column.
+ */
+export function updatesOf(rows: readonly PlannedRow[], identity: string): PlannedRow[][] {
+  const groups: PlannedRow[][] = []
+  let [group, taken]: [PlannedRow[], Set<unknown>] = [[], new Set()]
+  for (const row of rows) {
+    if (group.length >= MAX_RUNNING || taken.has(row.data[identity])) {
+      groups.push(group)
+      ;[group, taken] = [[], new Set()]
+    }
+    group.push(row)
+    taken.add(row.data[identity])
+  }
+  return group.length > 0 ? [...groups, group] : groups
 }

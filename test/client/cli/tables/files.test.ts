@@ -57,6 +57,58 @@ t.test('a file that is not in its format is refused with the line', async (t) =>
   await t.rejects(recordsOf('[1]\n', 'jsonl'), { name: 'Mistake', message: /not a JSON object/ })
 })
 
+t.test('a file with another encoding than UTF-8 is refused with the line', async (t) => {
+  const read = async (bytes: Uint8Array[], format: FileFormat) => {
+    const records: FileRecord[] = []
+    for await (const record of readRecords(Readable.from(bytes), format)) records.push(record)
+    return records.map(({ values }) => values)
+  }
+  const latin = Buffer.from('id,name\na,Meier\nb,Müller\n', 'latin1')
+  const message = /^Line 3 is not UTF-8/
+  await t.rejects(read([latin], 'csv'), { name: 'Mistake', message })
+  await t.rejects(read([Buffer.from('{}\n\n"ü"', 'latin1')], 'jsonl'), { name: 'Mistake', message })
+  await t.rejects(read([Buffer.from('\ufeffid,name\n', 'utf16le')], 'csv'), { name: 'Mistake' })
+  for (const [format, text] of [
+    ['csv', 'id,name\r\na,"ü€\u{1f600}\u2028"\r\n'],
+    ['jsonl', '{"id":"a","name":"ü€\u{1f600}\u2028"}\r\n\r\n'],
+  ] as const) {
+    const bytes = [...Buffer.from(text)].map((byte) => Uint8Array.of(byte))
+    t.same(await read(bytes, format), [{ id: 'a', name: 'ü€\u{1f600}\u2028' }], 'cut anywhere')
+  }
+})
+
+t.test('an integer that a number cannot represent is refused with the line', async (t) => {
+  const account = '12345678901234567890'
+  const columns = new Map<string, ColumnType>([
+    ['n', 'number'],
+    ['any', 'any'],
+    ['list', 'array'],
+    ['s', 'string'],
+  ])
+  for (const values of [{ n: account }, { any: `-${account}` }, { list: `["1", ${account}]` }])
+    t.throws(() => dataOf({ line: 7, values }, columns, 'csv'), {
+      name: 'Mistake',
+      message: /^Line 7: .*12345678901234567890\./,
+    })
+  await t.rejects(recordsOf(`{"a":1}\n{"a":${account}}\n`, 'jsonl'), { message: /^Line 2: / })
+  t.same(
+    await recordsOf(`{"a":"x ${account}","b":0.${account}}\n`, 'jsonl').then(([one]) => one?.line),
+    1,
+  )
+  const kept = {
+    n: '9007199254740992',
+    s: account,
+    any: `"${account}"`,
+    list: '[12345678901234567000]',
+  }
+  t.same(dataOf({ line: 1, values: kept }, columns, 'csv'), {
+    n: 2 ** 53,
+    s: account,
+    any: account,
+    list: [Number(account)],
+  })
+})
+
 t.test('types are inferred from all values of a column', async (t) => {
   t.strictSame(
     await typesOf(

@@ -103,6 +103,14 @@ export class RunFold {
   credits: number | undefined
   #newest = 0
 
+  /** Removes everything that was applied. */
+  clear(): void {
+    this.steps.clear()
+    this.events.length = 0
+    this.types.clear()
+    this.status = this.startedAt = this.credits = undefined
+    this.statusAt = this.#newest = 0
+  }
   /** Applies records of steps. */
   addRecords(records: readonly RunStep[]): void {
     for (const record of records) this.#addRecord(record)

@@ -154,7 +154,8 @@ export function useLiveRun(project: string, id: string): LiveRun {
     return live().follow(
       { project, topic: 'runs' },
       {
-        frame: ({ data }) => {
+        frame: ({ event, data }) => {
+          if (event === 'stream.reset') return reloadDetail.current()
           const { run_id, data: change } = data as { run_id?: string; data?: { status?: string } }
           if (run_id !== id || hasEnded(change?.status ?? 'failed')) return
           reloadDetail.current()
@@ -207,7 +208,13 @@ function followRun(
   const stop = live().follow(
     { project, topic: 'run', target: id, ...(after !== undefined && { after }) },
     {
-      frame: ({ data, cursor }) => {
+      frame: ({ event, data, cursor }) => {
+        if (event === 'stream.reset') {
+          waiting = []
+          // With a cursor, the timeline is sent again from its start.
+          if (cursor !== undefined) fold.clear()
+          return on(undefined, true)
+        }
         // Frames with partial output of a model have no cursor. Only the page of the session shows
         // them.
         if (cursor === undefined) return
