@@ -43,7 +43,12 @@ export interface Caller {
   readonly credential: Credential
   readonly scope:
     | { readonly kind: 'organization'; readonly role: SystemRole }
-    | { readonly kind: 'project'; readonly project_id: string }
+    | {
+        readonly kind: 'project'
+        readonly project_id: string
+        /** The role that caps the permissions of the caller's key, if any. */
+        readonly scope_role_id?: string
+      }
   /** Unbranded ids of permissions. They apply in every project that `scope` includes. */
   readonly permissions: ReadonlySet<string>
   /**
