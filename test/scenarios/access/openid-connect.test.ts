@@ -14,7 +14,7 @@ import { Browser } from './console-session.ts'
 const SECRET = 'the secret of the client baton'
 const port = await freePort()
 const CALLBACK = `http://127.0.0.1:${port}/auth/oidc/callback`
-const provider = await openIdProvider(SECRET.replaceAll(' ', '-'), [CALLBACK])
+let provider = await openIdProvider(SECRET.replaceAll(' ', '-'), [CALLBACK])
 t.teardown(() => provider.stop())
 const lines: string[] = []
 const note: Log['info'] = (fields, message) =>
@@ -243,6 +243,14 @@ t.test('logs contain no code, token or secret', async (t) => {
   t.match(log, /"event":"sign_in_failed"/)
   for (const secret of [code, SECRET.replaceAll(' ', '-'), cookie.split('=')[1] ?? '', 'eyJ'])
     t.notOk(log.includes(secret))
+})
+
+t.test('a new signing key of the provider is accepted at once', async (t) => {
+  t.equal((await signIn(ada)).location, '/')
+  await provider.stop()
+  const { port: same } = new URL(provider.issuer)
+  provider = await openIdProvider(SECRET.replaceAll(' ', '-'), [CALLBACK], Number(same))
+  t.equal((await signIn(ada)).location, '/')
 })
 
 t.test('a provider that is down is reported on the sign-in page', async (t) => {
