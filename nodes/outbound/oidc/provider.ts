@@ -36,7 +36,7 @@ export function createSignInProvider(
   config: OidcConfig,
   { now, log }: Parts,
 ): SignInProvider {
-  const { issuer, client_id, client_secret, scopes, groups_claim, name, domains, roles } = config
+  const { issuer, client_id, client_secret, scopes, name, domains, roles } = config
   const fetch = createProviderFetch(guard, issuer)
   const isPlain = issuer.startsWith('http:')
   const metadata = {
@@ -107,7 +107,7 @@ export function createSignInProvider(
     },
     async finish(callback, secrets) {
       try {
-        return await finished(await createClient(), callback, secrets, groups_claim)
+        return await finished(await createClient(), callback, secrets, config)
       } catch (error) {
         return failed(error, 'finish')
       }
@@ -134,7 +134,7 @@ async function finished(
   config: client.Configuration,
   callback: URL,
   { state, nonce, verifier }: SignInSecrets,
-  groups_claim: string,
+  { groups_claim, roles }: Pick<OidcConfig, 'groups_claim' | 'roles'>,
 ): Promise<SignedInPerson | SignInFailure> {
   const tokens = await client.authorizationCodeGrant(config, callback, {
     expectedState: state,
@@ -150,7 +150,9 @@ async function finished(
     server.userinfo_endpoint === undefined || isComplete(token, groups_claim)
       ? {}
       : await client.fetchUserInfo(config, tokens.access_token, subject)
-  return personOf(server.issuer, subject, { ...more, ...token }, groups_claim)
+  return personOf(server.issuer, subject, { ...more, ...token }, groups_claim, (group) =>
+    Object.hasOwn(roles, group),
+  )
 }
 
 /** Yields an error, its cause, the cause of the cause, and so on. */

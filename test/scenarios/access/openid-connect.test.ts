@@ -137,6 +137,12 @@ t.test('changed groups change the roles at the next sign-in, and only those', as
   t.equal(memberOf(list.body, 'items', 'length'), 4, 'a person lists the sessions of all devices')
 })
 
+t.test('groups without a role do not displace those with a role', async (t) => {
+  const others = Array.from({ length: 1500 }, (_, index) => `group-${index}`)
+  const { browser } = await signIn({ ...ada, groups: [...others, 'sales'] })
+  t.same(await rolesOf(principalIn(await browser.who(), 'shop'), 'shop'), ['role_operator'])
+})
+
 t.test('a person without access, or of another domain, gets an error', async (t) => {
   const error = async (person: Somebody | undefined) => (await signIn(person)).location
   t.equal(await error({ ...ada, sub: 'bob', groups: [] }), '/sign-in?error=no_access')
