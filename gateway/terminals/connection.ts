@@ -40,6 +40,8 @@ export interface TerminalGrant {
    * Calls `look` whenever the access may have been lost, until the returned function is called.
    */
   watch(look: () => Promise<void>): () => void
+  /** Records a use of the credential, so that a console session stays open. */
+  used(): void
 }
 /** The methods of the socket. None is called after the socket has been closed. */
 export interface TerminalPipe {
@@ -108,9 +110,10 @@ export class TerminalConnection {
     const { terminals } = this.#world
     this.#active = this.#world.now()
     if (message.type !== 'terminal.input') terminals.toWorker(this.#id, message)
-    else if (this.#input.take(bytesIn(message.data)))
+    else if (this.#input.take(bytesIn(message.data))) {
+      this.#grant.used()
       terminals.toWorker(this.#id, { ...message, sequence: this.#sent++ })
-    else this.#fail(refuse('rate_limit_exceeded'), closeCodes.too_many_frames)
+    } else this.#fail(refuse('rate_limit_exceeded'), closeCodes.too_many_frames)
   }
 
   async #open({ columns, rows, command }: Opening): Promise<void> {

@@ -116,6 +116,7 @@ async function authorize(
       return isRefusal(entered) ? entered : undefined
     },
     watch: (look) => watchAccess(edge, caller, project.id, look),
+    used: () => authentication.note(caller),
   }
 }
 

@@ -18,6 +18,7 @@ interface Script {
   state: string
   verdict: Refusal | undefined
   look: () => Promise<void>
+  uses: number
   started: Refusal | undefined
 }
 function stage(script: Partial<Script> = {}) {
@@ -28,6 +29,7 @@ function stage(script: Partial<Script> = {}) {
     state: 'connected',
     verdict: undefined,
     look: async () => {},
+    uses: 0,
     started: undefined,
     ...script,
   }
@@ -76,6 +78,7 @@ function stage(script: Partial<Script> = {}) {
           it.look = async () => {}
         }
       },
+      used: () => it.uses++,
     },
     {
       send: (text) => void sent.push(JSON.parse(text)),
@@ -251,4 +254,14 @@ t.test('a terminal also ends between two beats, and while its worker starts', as
   await waiting.it.look()
   t.equal(waiting.closed(), 4403)
   t.equal(waiting.gone(), 1)
+})
+
+t.test('input is a use of the credential, output is not', async (t) => {
+  const it = stage()
+  await it.open()
+  it.say({ type: 'terminal.output', sequence: 0, data: 'eA==' })
+  it.send({ type: 'terminal.ack', bytes: 1 })
+  t.equal(it.it.uses, 0)
+  it.send(input(1))
+  t.equal(it.it.uses, 1)
 })
