@@ -217,6 +217,21 @@ t.test('only the browser that began a sign-in can finish it, once', async (t) =>
   t.equal((await finish(CALLBACK, fresh)).location, expired)
 })
 
+t.test('a failed sign-in keeps the page to which the next one returns', async (t) => {
+  const back = '/p/shop/runs?status=failed&q=a%20b'
+  const { location } = await signIn(undefined, back)
+  const page = new URL(location ?? '', s.url)
+  t.equal(page.pathname, '/sign-in')
+  t.strictSame(
+    [...page.searchParams],
+    [
+      ['error', 'denied'],
+      ['return', back],
+    ],
+  )
+  t.equal((await signIn(ada, page.searchParams.get('return') ?? '')).location, back)
+})
+
 t.test('a token for another client, or for another sign-in, is refused', async (t) => {
   for (const forged of [{ audience: 'another client' }, { nonce: 'another nonce' }]) {
     provider.forged = forged
