@@ -4,6 +4,7 @@
  * data. The first admission is in `admission.ts`.
  */
 import { errors, isRefusal, type Refusal } from '../protocol/errors.ts'
+import type { Caller } from './auth/authenticate.ts'
 import { authorizeRow, enter } from './auth/authorize.ts'
 import { type Call, type Edge, factsOf } from './call.ts'
 import { andThen, type MaybePromise } from './maybe-promise.ts'
@@ -49,25 +50,20 @@ export const judged = <T>(edge: Edge, call: Call, reply: T): MaybePromise<T | Re
   )
 
 /**
- * Watches the admission of an open stream. Calls `end` with the refusal when a check finds that the
- * caller would be refused with a status below 500. The caller is checked at the start, after each
- * change to the project's or the organization's configuration, when the key expires or the console
- * session would end, and on each call to `look`. An expiry that is more than `MAX_TIMER_MS` away is
- * checked after this time instead.
+ * Calls `look` when a caller may have lost access: at the start, after each change to the project's
+ * or the organization's configuration, and when the key expires or the console session would end.
+ * An expiry that is more than `MAX_TIMER_MS` away is checked after this time instead.
+ * @param project id of the caller's project, if any.
+ * @returns a function that ends the watch.
  */
-export function guardOf(
-  edge: Edge,
-  call: Call,
-  end: (refused: Refusal) => void,
-): { look(): Promise<void>; stop(): void } {
-  const { world, directory, authentication } = edge
-  const { caller, project } = call
-  const look = async () => {
-    const refused = await admitted(edge, call).catch(() => undefined)
-    if (refused && errors[refused.refused].status < 500) end(refused)
-  }
+export function watchAccess(
+  { world, directory, authentication }: Pick<Edge, 'world' | 'directory' | 'authentication'>,
+  caller: Caller,
+  project: string | undefined,
+  look: () => Promise<void>,
+): () => void {
   const forget = directory.onChange((id) => {
-    if (id === undefined || id === project?.id || id === world.organization()) void look()
+    if (id === undefined || id === project || id === world.organization()) void look()
   })
   let cancel = () => {}
   let stopped = false
@@ -82,12 +78,28 @@ export function guardOf(
     })
   }
   arm(1)
-  const stop = () => {
+  // Detects a change made before the listener was registered.
+  void look()
+  return () => {
     stopped = true
     forget()
     cancel()
   }
-  // Detects a change made before the listener was registered.
-  void look()
-  return { look, stop }
+}
+
+/**
+ * Watches the admission of an open stream. Calls `end` with the refusal when a check finds that the
+ * caller would be refused with a status below 500. The caller is checked when it may have lost
+ * access (`watchAccess`), and on each call to `look`.
+ */
+export function guardOf(
+  edge: Edge,
+  call: Call,
+  end: (refused: Refusal) => void,
+): { look(): Promise<void>; stop(): void } {
+  const look = async () => {
+    const refused = await admitted(edge, call).catch(() => undefined)
+    if (refused && errors[refused.refused].status < 500) end(refused)
+  }
+  return { look, stop: watchAccess(edge, call.caller, call.project?.id, look) }
 }

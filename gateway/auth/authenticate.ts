@@ -43,15 +43,27 @@ export interface Caller {
   readonly credential: Credential
   readonly scope:
     | { readonly kind: 'organization'; readonly role: SystemRole }
-    | { readonly kind: 'project'; readonly project_id: string }
+    | {
+        readonly kind: 'project'
+        readonly project_id: string
+        /** The role that caps the permissions of the caller's key, if any. */
+        readonly scope_role_id?: string
+      }
   /** Unbranded ids of permissions. They apply in every project that `scope` includes. */
   readonly permissions: ReadonlySet<string>
   /**
    * Only for the worker of an environment: the id of the environment, and the worker's generation.
    */
   readonly environment?: { readonly id: string; readonly generation: number }
-  /** Only for a console session: its id, and the ids of all principals that it may act as. */
-  readonly session?: { readonly id: string; readonly principals: readonly string[] }
+  /**
+   * Only for a console session: its id, its idle time in milliseconds, and the ids of all principals
+   * that it may act as.
+   */
+  readonly session?: {
+    readonly id: string
+    readonly idle: number
+    readonly principals: readonly string[]
+  }
   /**
    * The parts of the presented credential with which the caller is authenticated again: the key's
    * hash, the project tag and, if they were given, the project handle and the environment. For a

@@ -65,7 +65,11 @@ export function projectCaller(
     principal: principalOf(principal),
     credential: 'key' in by ? credentialOf(by.key) : by.credential,
     proof,
-    scope: { kind: 'project', project_id: project.id },
+    scope: {
+      kind: 'project',
+      project_id: project.id,
+      ...(key?.scope_role_id !== undefined && { scope_role_id: key.scope_role_id }),
+    },
     permissions: permissionsOf(project, principal, key),
   }
 }

@@ -1,9 +1,11 @@
 /**
  * Records when keys and console sessions were last used. Requests record a use in memory. A timer
- * reports the uses to the project or organization that owns them, at most once a minute per gateway
- * for each key or session. A lost report only makes the stored time older than the last use.
+ * reports the uses to the project or organization that owns them. Each gateway reports a key at most
+ * once a minute, and a session once per `useInterval`. A lost report only makes the stored time older
+ * than the last use.
  */
 
+import { useInterval } from '../../protocol/access/console-rows.ts'
 import type { World } from '../ports.ts'
 import type { Caller } from './authenticate.ts'
 
@@ -13,7 +15,10 @@ export interface Touches {
   close(): void
 }
 
-/** Minimum time between two reports of the same key or session, in milliseconds. */
+/**
+ * Minimum time between two reports of the same key, and maximum time between those of a session in
+ * use, in milliseconds.
+ */
 const REPORT_EVERY_MS = 60_000
 /** Time in milliseconds for which uses are collected before they are reported together. */
 const BATCH_MS = 1000
@@ -60,9 +65,9 @@ export function openTouches(world: World): Touches {
     }
     waiting.clear()
   }
-  const noteOne = (home: string, id: string): void => {
+  const noteOne = (home: string, id: string, every: number): void => {
     const at = world.now()
-    if (at - (reportedAt.get(id) ?? -REPORT_EVERY_MS) < REPORT_EVERY_MS) return
+    if (at - (reportedAt.get(id) ?? -REPORT_EVERY_MS) < every) return
     reportedAt.set(id, at)
     waiting.set(home, [...(waiting.get(home) ?? []), id])
     timer ??= world.later(BATCH_MS, flush)
@@ -70,8 +75,8 @@ export function openTouches(world: World): Touches {
   return {
     note({ scope, credential, session }) {
       const home = scope.kind === 'organization' ? world.organization() : scope.project_id
-      if (credential.type !== 'console_session') noteOne(home, credential.id)
-      if (session) noteOne(world.organization(), session.id)
+      if (credential.type !== 'console_session') noteOne(home, credential.id, REPORT_EVERY_MS)
+      if (session) noteOne(world.organization(), session.id, useInterval(session))
     },
     close: () => timer?.(),
   }

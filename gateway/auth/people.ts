@@ -93,20 +93,18 @@ export async function checkPeople(
 }
 
 /**
- * Refuses an answer by a key whose scope role does not grant `interaction.respond`, even if the
- * roles of its principal grant it.
+ * Refuses an answer by a key, or by a console session that was made from this key, if the scope role
+ * of the key does not grant `interaction.respond`, even if the roles of its principal grant it.
  */
 export async function checkScope(
   { directory, world }: Edge,
   project: string,
-  { scope, proof }: Pick<Caller, 'scope' | 'proof'>,
+  { scope }: Pick<Caller, 'scope'>,
 ): Promise<Refusal | undefined> {
-  if (scope.kind === 'organization') return undefined
+  if (scope.kind === 'organization' || scope.scope_role_id === undefined) return undefined
   const home = await directory.project(project)
   if (isRefusal(home)) return home
-  const cap = getOwn(home.keys, proof.hash)?.scope_role_id
-  if (cap === undefined || grantsOf(home.roles, cap).includes('interaction.respond'))
-    return undefined
+  if (grantsOf(home.roles, scope.scope_role_id).includes('interaction.respond')) return undefined
   return refuse('permission_denied', {
     permission: brandedPermission('interaction.respond', world.settings.brand.toLowerCase()),
   })

@@ -7,8 +7,8 @@
  *     socket closes when the terminal ends.
  * P2. Buffered data is bounded by the windows. A client that exceeds its input window is
  *     disconnected. A client that does not acknowledge output pauses the program in the terminal.
- * P3. A terminal ends within `terminalLimits.beat` after the person who opened it has lost the
- *     permission.
+ * P3. A terminal ends as soon as its gateway learns that the person who opened it has lost the
+ *     permission, also while the worker starts.
  */
 import type { Credential, Principal } from '../../protocol/entry.ts'
 import type { EnvironmentCommands } from '../../protocol/environments/commands.ts'
@@ -36,6 +36,12 @@ export interface TerminalGrant {
   readonly credential: Credential
   /** Checks the access again. Returns the refusal, or undefined while the access is valid. */
   recheck(): Promise<Refusal | undefined>
+  /**
+   * Calls `look` whenever the access may have been lost, until the returned function is called.
+   */
+  watch(look: () => Promise<void>): () => void
+  /** Records a use of the credential, so that a console session stays open. */
+  used(): void
 }
 /** The methods of the socket. None is called after the socket has been closed. */
 export interface TerminalPipe {
@@ -67,6 +73,7 @@ export class TerminalConnection {
   /** Time of the last message from the worker's gateway. */
   #heard: number
   #stop: () => void
+  readonly #unwatch: () => void
 
   /** @param gone called once, when the socket has ended. */
   constructor(world: World, grant: TerminalGrant, pipe: TerminalPipe, gone: () => void) {
@@ -79,6 +86,7 @@ export class TerminalConnection {
     this.#stop = world.later(terminalLimits.open, () =>
       this.close(closeCodes.register_timeout, 'no terminal.open in time'),
     )
+    this.#unwatch = grant.watch(() => this.#recheck())
   }
 
   /**
@@ -102,9 +110,10 @@ export class TerminalConnection {
     const { terminals } = this.#world
     this.#active = this.#world.now()
     if (message.type !== 'terminal.input') terminals.toWorker(this.#id, message)
-    else if (this.#input.take(bytesIn(message.data)))
+    else if (this.#input.take(bytesIn(message.data))) {
+      this.#grant.used()
       terminals.toWorker(this.#id, { ...message, sequence: this.#sent++ })
-    else this.#fail(refuse('rate_limit_exceeded'), closeCodes.too_many_frames)
+    } else this.#fail(refuse('rate_limit_exceeded'), closeCodes.too_many_frames)
   }
 
   async #open({ columns, rows, command }: Opening): Promise<void> {
@@ -254,6 +263,7 @@ export class TerminalConnection {
     const wasOpen = this.#state === 'open'
     this.#state = 'closed'
     this.#stop()
+    this.#unwatch()
     this.#gone()
     if (!wasOpen) return
     this.#world.terminals.toWorker(this.#id, { type: 'terminal.close' })

@@ -17,6 +17,7 @@ import { authorizeRow, enter } from '../auth/authorize.ts'
 import { type CookieHeaders, sessionCookieOf } from '../auth/console/cookies.ts'
 import { countRefusedUpgrade } from '../auth/rate.ts'
 import type { Edge } from '../call.ts'
+import { watchAccess } from '../guard.ts'
 import { clientOf } from '../http/request.ts'
 import { requestIdOf, requestIds } from '../http/request-id.ts'
 import { utf8 } from '../http/respond.ts'
@@ -83,10 +84,11 @@ async function authenticate(edge: Edge, asked: Asked): Promise<Caller | Refusal>
 }
 
 async function authorize(
-  { world, directory, authentication }: Edge,
+  edge: Edge,
   caller: Caller,
   asked: Asked,
 ): Promise<TerminalGrant | Refusal> {
+  const { world, directory, authentication } = edge
   const { environment_id } = asked
   const allowed = async (who: Caller, name: string) => {
     const known = await directory.organization()
@@ -114,6 +116,8 @@ async function authorize(
       const entered = await allowed(again, project.id)
       return isRefusal(entered) ? entered : undefined
     },
+    watch: (look) => watchAccess(edge, caller, project.id, look),
+    used: () => authentication.note(caller),
   }
 }
 

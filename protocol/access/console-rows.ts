@@ -125,6 +125,13 @@ export const consoleEnd = ({
 }: Pick<KeptConsoleSession, 'seen_at' | 'idle' | 'expires_at'>): number =>
   Math.min(seen_at + idle, expires_at)
 
+/**
+ * Returns the interval in milliseconds at which uses of a session are reported. It is a small part
+ * of the idle time, so that a session in use does not end because of a late report.
+ */
+export const useInterval = ({ idle }: Pick<KeptConsoleSession, 'idle'>): number =>
+  Math.min(60_000, idle / 8)
+
 /** The ids of the caller's principals, which the gateway adds to commands about sessions. */
 export interface ConsoleOwner {
   readonly principals: readonly string[]

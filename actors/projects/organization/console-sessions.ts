@@ -22,6 +22,7 @@ import {
   type KeptConsoleSession,
   type SignInCode,
   type SignInMethod,
+  useInterval,
 } from '../../../protocol/access/console-rows.ts'
 import { timestamp } from '../../../protocol/common.ts'
 import { isRefusal, type Refusal, refuse } from '../../../protocol/errors.ts'
@@ -274,9 +275,11 @@ export function createLink(
   }
 }
 
-/** Minimum time in milliseconds between two updates of a session's time of last use. */
-const USED_INTERVAL_MS = 60_000
-/** Records the last use of keys and console sessions, at most once a minute for each. */
+/**
+ * Records the last use of keys and console sessions. The time of a key is updated at most once a
+ * minute, and that of a session at most twice per interval of reports, because reports of the same
+ * gateway arrive at unequal intervals.
+ */
 export function lastUsed(
   state: Holder,
   input: { readonly ids: readonly string[] },
@@ -285,7 +288,9 @@ export function lastUsed(
   const sessions = [...new Set(input.ids)].filter((id) => {
     const session = getOwn(state.console_sessions, id)
     return (
-      session && session.seen_at + USED_INTERVAL_MS <= cause.at && consoleEnd(session) > cause.at
+      session &&
+      session.seen_at + useInterval(session) / 2 <= cause.at &&
+      consoleEnd(session) > cause.at
     )
   })
   return {

@@ -7,8 +7,10 @@
  *     /64 network count as one address. A request that yielded no token is stored for ten minutes
  *     after it expires, so that its device can read the reason.
  * V3. Only a user can answer a request, and only for their own project. A request that specifies
- *     another project cannot be approved.
+ *     another project cannot be approved. An approval is valid while the credential with which it
+ *     was given is valid.
  */
+import { consoleEnd } from '../../../protocol/access/console-rows.ts'
 import type {
   DeviceApproval,
   DeviceClaim,
@@ -24,6 +26,7 @@ import type { Input } from '../../../protocol/contract.ts'
 import { refuse } from '../../../protocol/errors.ts'
 import { getOwn } from '../../../protocol/lookup.ts'
 import type { Cause, Decision } from '../../actor.ts'
+import type { ConsoleHolder } from './console-state.ts'
 
 /** A sign-in request as the organization stores it. Times are Unix milliseconds. */
 interface DeviceLogin extends DeviceClaim {
@@ -109,16 +112,30 @@ export function requestDevice(
   }
 }
 
+/**
+ * Whether a request was approved with a console session that has ended since. The project's actor
+ * makes the same check for the key of an approval when it creates the token.
+ */
+const isSessionOver = (
+  { console_sessions }: ConsoleHolder,
+  { credential: { type, id } }: DeviceApproval,
+  at: number,
+): boolean => {
+  const session = getOwn(console_sessions, id)
+  return type === 'console_session' && !(session && consoleEnd(session) > at)
+}
+
 /** Tells a device the status of its sign-in request. */
 export function pollDevice(
-  { devices }: DeviceHolder,
+  state: DeviceHolder & ConsoleHolder,
   { id }: In<'device.poll'>,
   { at }: Cause,
 ): Decision<DeviceEvent, DevicePoll> {
-  const login = getOwn(devices, id)
+  const login = getOwn(state.devices, id)
   if (!login) return refuse('not_found')
   const { expires_at, denied, approval, label, user_code, polled_at } = login
-  if (denied) return { events: [], reply: { status: 'access_denied' } }
+  if (denied || (approval && isSessionOver(state, approval, at)))
+    return { events: [], reply: { status: 'access_denied' } }
   if (expires_at <= at) return { events: [], reply: { status: 'expired_token' } }
   if (approval)
     return { events: [], reply: { status: 'approved', approval, name: `${label} (${user_code})` } }

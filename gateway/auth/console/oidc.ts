@@ -58,8 +58,14 @@ const redirect = (location: string, headers: Answer['headers'] = {}): Answer => 
     ...headers,
   },
 })
-const failed = (failure: Failure, headers?: Answer['headers']): Answer =>
-  redirect(`${SIGN_IN_PAGE}?error=${failure}`, headers)
+/**
+ * Returns the redirect to the sign-in page after a failure.
+ * @param back path to which the next sign-in returns.
+ */
+const failed = (failure: Failure, back = '/'): Answer =>
+  redirect(
+    `${SIGN_IN_PAGE}?error=${failure}${back === '/' ? '' : `&return=${encodeURIComponent(back)}`}`,
+  )
 const failureOf = ({ refused }: Refusal): Failure =>
   refused === 'rate_limit_exceeded' || refused === 'service_unavailable' ? 'busy' : 'error'
 
@@ -106,7 +112,7 @@ export const startOidc =
     const back = returnPath(new URLSearchParams(incoming.query).get('return'), origin)
     const state = Buffer.from(world.random(24)).toString('base64url')
     const target = await provider.begin(`${origin}${OIDC_CALLBACK}`, secretsOf(world, state))
-    if (typeof target === 'string') return failed(target)
+    if (typeof target === 'string') return failed(target, back)
     const until = world.now() + SIGN_IN_TIMEOUT_S * 1000
     const cookie = sealToken(world, PURPOSE, [state, back, until])
     return redirect(
@@ -149,20 +155,22 @@ export const finishOidc =
     exchange.add(setCookie(world.settings, origin, 'sign_in', '', 0))
     const begun = begunIn(world, incoming, origin)
     const query = new URLSearchParams(incoming.query)
-    if (!begun || query.get('state') !== begun.state) return failed('expired')
+    if (!begun) return failed('expired')
+    const { state, back } = begun
+    if (query.get('state') !== state) return failed('expired', back)
     const callback = new URL(`${OIDC_CALLBACK}?${incoming.query}`, origin)
-    const person = await provider.finish(callback, secretsOf(world, begun.state))
-    if (typeof person === 'string') return failed(person)
-    if (!isOfDomain(provider, person)) return failed('wrong_domain')
-    if (!(await edge.becomesFresh())) return failed('busy')
+    const person = await provider.finish(callback, secretsOf(world, state))
+    if (typeof person === 'string') return failed(person, back)
+    if (!isOfDomain(provider, person)) return failed('wrong_domain', back)
+    if (!(await edge.becomesFresh())) return failed('busy', back)
     const aligned = await alignPerson(
       edge,
       provider,
       person,
       originOf(world, ROLE_ALIGNER, incoming),
     )
-    if (!aligned) return failed('no_access')
-    if (isRefusal(aligned)) return failed(failureOf(aligned))
+    if (!aligned) return failed('no_access', back)
+    if (isRefusal(aligned)) return failed(failureOf(aligned), back)
     // Gateways cache a session together with the users of its account, so they must look up the
     // other sessions of this account again.
     if (aligned.changed) await world.forget(world.organization())
@@ -173,5 +181,5 @@ export const finishOidc =
       { account: aligned.account },
       ROLE_ALIGNER,
     )
-    return isRefusal(opened) ? failed(failureOf(opened)) : redirect(begun.back, opened.headers)
+    return isRefusal(opened) ? failed(failureOf(opened), back) : redirect(back, opened.headers)
   }

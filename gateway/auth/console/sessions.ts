@@ -183,6 +183,7 @@ export function openConsoleSessions(
         ...derived.caller,
         session: {
           id: session.id,
+          idle: session.idle,
           principals: rightsOf(found).map(({ principal_id }) => principal_id),
         },
       }

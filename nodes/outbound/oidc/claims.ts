@@ -31,12 +31,20 @@ function claimIn(claims: Claims, name: string): unknown {
   for (const part of name.split('.')) value = getOwn(record(value) ?? {}, part)
   return value
 }
-/** Returns the groups in a claim, whose value is an array of strings or a single string. */
-export function groupsIn(claims: Claims, name: string): readonly string[] {
+/**
+ * Returns the groups in a claim, whose value is an array of strings or a single string.
+ * @param matters whether a group can have a role; other groups are omitted, and do not count towards
+ * `MAX_GROUPS`. By default, every group can have a role.
+ */
+export function groupsIn(
+  claims: Claims,
+  name: string,
+  matters: (group: string) => boolean = () => true,
+): readonly string[] {
   return [claimIn(claims, name)]
     .flat()
     .filter((group) => typeof group === 'string')
-    .filter((group) => group !== '' && group.length <= MAX_GROUP_LENGTH)
+    .filter((group) => group !== '' && group.length <= MAX_GROUP_LENGTH && matters(group))
     .slice(0, MAX_GROUPS)
 }
 /** Whether the claims contain the groups and the address, so that no further request is needed. */
@@ -46,12 +54,14 @@ export const isComplete = (claims: Claims, groups_claim: string): boolean =>
 /**
  * Returns the person whom the claims describe. `email` is present only if the provider reports the
  * address as verified.
+ * @param matters whether a group can have a role; by default, every group can.
  */
 export function personOf(
   issuer: string,
   subject: string,
   claims: Claims,
   groups_claim: string,
+  matters?: (group: string) => boolean,
 ): SignedInPerson {
   const { email: address, email_verified } = claims
   const isVerified = email_verified === true || email_verified === 'true'
@@ -77,6 +87,6 @@ export function personOf(
     subject,
     name: name ?? 'unnamed',
     ...(email !== undefined && { email }),
-    groups: groupsIn(claims, groups_claim),
+    groups: groupsIn(claims, groups_claim, matters),
   }
 }

@@ -36,21 +36,37 @@ export function createSignInProvider(
   config: OidcConfig,
   { now, log }: Parts,
 ): SignInProvider {
-  const { issuer, client_id, client_secret, scopes, groups_claim, name, domains, roles } = config
+  const { issuer, client_id, client_secret, scopes, name, domains, roles } = config
   const fetch = createProviderFetch(guard, issuer)
   const isPlain = issuer.startsWith('http:')
   const metadata = {
     [client.clockTolerance]: CLOCK_TOLERANCE_S,
     ...(client_secret !== undefined && { client_secret }),
   }
-  let known: { readonly until: number; readonly client: Promise<client.Configuration> } | undefined
+  let known: { readonly until: number; readonly server: Promise<client.ServerMetadata> } | undefined
 
-  async function discover(): Promise<client.Configuration> {
+  async function discover(): Promise<client.ServerMetadata> {
     const found = await client.discovery(new URL(issuer), client_id, metadata, client.None(), {
       [client.customFetch]: fetch,
       ...(isPlain && { execute: [client.allowInsecureRequests] }),
     })
-    const server = found.serverMetadata()
+    return found.serverMetadata()
+  }
+  function serverNow(): Promise<client.ServerMetadata> {
+    if (known && now() < known.until) return known.server
+    const next = { until: now() + REUSE_MS, server: discover() }
+    known = next
+    next.server.catch(() => {
+      if (known === next) known = undefined
+    })
+    return next.server
+  }
+  /**
+   * Creates the client of one sign-in. A client caches the keys of the provider for minutes, and
+   * during this time it would neither accept a new key nor reject a revoked one.
+   */
+  async function createClient(): Promise<client.Configuration> {
+    const server = await serverNow()
     const configured = new client.Configuration(
       server,
       client_id,
@@ -61,15 +77,6 @@ export function createSignInProvider(
     if (isPlain) client.allowInsecureRequests(configured)
     client.enableNonRepudiationChecks(configured)
     return configured
-  }
-  function clientNow(): Promise<client.Configuration> {
-    if (known && now() < known.until) return known.client
-    const next = { until: now() + REUSE_MS, client: discover() }
-    known = next
-    next.client.catch(() => {
-      if (known === next) known = undefined
-    })
-    return next.client
   }
   function failed(error: unknown, step: 'begin' | 'finish'): SignInFailure {
     const failure = failureOf(error, step)
@@ -86,7 +93,7 @@ export function createSignInProvider(
     groups: roles,
     async begin(redirect_uri, { state, nonce, verifier }) {
       try {
-        return client.buildAuthorizationUrl(await clientNow(), {
+        return client.buildAuthorizationUrl(await createClient(), {
           redirect_uri,
           scope: scopes,
           state,
@@ -100,7 +107,7 @@ export function createSignInProvider(
     },
     async finish(callback, secrets) {
       try {
-        return await finished(await clientNow(), callback, secrets, groups_claim)
+        return await finished(await createClient(), callback, secrets, config)
       } catch (error) {
         return failed(error, 'finish')
       }
@@ -127,7 +134,7 @@ async function finished(
   config: client.Configuration,
   callback: URL,
   { state, nonce, verifier }: SignInSecrets,
-  groups_claim: string,
+  { groups_claim, roles }: Pick<OidcConfig, 'groups_claim' | 'roles'>,
 ): Promise<SignedInPerson | SignInFailure> {
   const tokens = await client.authorizationCodeGrant(config, callback, {
     expectedState: state,
@@ -143,7 +150,9 @@ async function finished(
     server.userinfo_endpoint === undefined || isComplete(token, groups_claim)
       ? {}
       : await client.fetchUserInfo(config, tokens.access_token, subject)
-  return personOf(server.issuer, subject, { ...more, ...token }, groups_claim)
+  return personOf(server.issuer, subject, { ...more, ...token }, groups_claim, (group) =>
+    Object.hasOwn(roles, group),
+  )
 }
 
 /** Yields an error, its cause, the cause of the cause, and so on. */

@@ -159,3 +159,15 @@ t.test('a snapshot of an older release has no devices after recovery', async (t)
   const { devices: _, ...older } = actor.initial()
   t.strictSame(actor.recover?.(older as never, 0).devices, {})
 })
+
+t.test('an approval ends with the console session with which it was given', async (t) => {
+  const org = asked()
+  const grant = { principal_id: ann.id, project_id: PRJ, key: { id: 'tok_1', hash: 'tok' } }
+  const times = { idle: 2 * EXPIRES_IN_MS, lifetime: 3 * EXPIRES_IN_MS }
+  const { id } = org.send('console_session.open', { hash: 'cookie', ...times, grant })
+  const credential = { type: 'console_session' as const, id: String(id) }
+  org.send('device.answer', answer('allow'), { principal: ann, credential })
+  t.equal(status(org), 'approved')
+  org.send('console_session.revoke_all', { principals: [ann.id] })
+  t.equal(status(org), 'access_denied')
+})

@@ -210,3 +210,25 @@ t.test('uses of keys are reported in the background, once a minute', async (t) =
   it.advance(1000)
   t.equal(it.commands.length, 3)
 })
+
+t.test('a console session with the shortest idle time stays open while it is used', async (t) => {
+  const it = edge()
+  const { id, principal_id, text } = it.projectKey(PRJ, 'mine')
+  const key = { id, hash: it.world.hash(text) }
+  const grant = { principal_id, project_id: PRJ, key }
+  const times = { idle: 60_000, lifetime: 3_600_000 }
+  it.change(ORG, 'console_session.open', { hash: 'cookie', ...times, grant })
+  const use = async () => {
+    const found = await it.console.find('cookie', {})
+    if (isRefusal(found)) return found.refused
+    it.note(found)
+    return 'used'
+  }
+  for (let times = 0; times < 20; times++) {
+    t.equal(await use(), 'used', `use ${times}`)
+    it.advance(13_000)
+    it.directory.forget(ORG)
+  }
+  it.advance(61_000)
+  t.equal(await use(), 'unauthorized')
+})

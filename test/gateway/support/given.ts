@@ -115,7 +115,7 @@ export function edge() {
   })
   const directory = openDirectory(world)
   const touches = openTouches(world)
-  const { authenticate, again } = openAuthentication(world, directory, touches)
+  const { authenticate, again, console, note } = openAuthentication(world, directory, touches)
   /**
    * Applies a configuration change and clears the cached project, as the gateway does before it
    * answers.
@@ -136,6 +136,8 @@ export function edge() {
     directory,
     authenticate,
     again,
+    console,
+    note,
     root: root.key,
     change,
     /** Creates a project key. Returns its record, and the key itself as `text`. */

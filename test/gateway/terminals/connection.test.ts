@@ -17,6 +17,8 @@ interface Script {
   provider: string
   state: string
   verdict: Refusal | undefined
+  look: () => Promise<void>
+  uses: number
   started: Refusal | undefined
 }
 function stage(script: Partial<Script> = {}) {
@@ -26,6 +28,8 @@ function stage(script: Partial<Script> = {}) {
     provider: 'local',
     state: 'connected',
     verdict: undefined,
+    look: async () => {},
+    uses: 0,
     started: undefined,
     ...script,
   }
@@ -68,6 +72,13 @@ function stage(script: Partial<Script> = {}) {
       principal: { type: 'user', id: 'user_1' },
       credential: { type: 'cli_token', id: 'tok_1' },
       recheck: async () => it.verdict,
+      watch: (look) => {
+        it.look = look
+        return () => {
+          it.look = async () => {}
+        }
+      },
+      used: () => it.uses++,
     },
     {
       send: (text) => void sent.push(JSON.parse(text)),
@@ -229,4 +240,28 @@ t.test('a person who loses the permission loses the terminal', async (t) => {
   it.it.verdict = refuse('permission_denied')
   await it.advance(terminalLimits.beat)
   t.equal(it.closed(), 4403)
+})
+
+t.test('a terminal also ends between two beats, and while its worker starts', async (t) => {
+  const it = stage()
+  await it.open()
+  it.it.verdict = refuse('unauthorized')
+  await it.it.look()
+  t.equal(it.closed(), 4403)
+  const waiting = stage({ answers: [undefined], state: 'starting' })
+  await waiting.open()
+  waiting.it.verdict = refuse('permission_denied')
+  await waiting.it.look()
+  t.equal(waiting.closed(), 4403)
+  t.equal(waiting.gone(), 1)
+})
+
+t.test('input is a use of the credential, output is not', async (t) => {
+  const it = stage()
+  await it.open()
+  it.say({ type: 'terminal.output', sequence: 0, data: 'eA==' })
+  it.send({ type: 'terminal.ack', bytes: 1 })
+  t.equal(it.it.uses, 0)
+  it.send(input(1))
+  t.equal(it.it.uses, 1)
 })

@@ -5,6 +5,7 @@
 import t from 'tap'
 import { service } from '../../support/service.ts'
 import { type Found, fieldsOf, ids, idsOf, instant, listOf, pages } from '../support/given.ts'
+import { editor, person } from '../support/people.ts'
 
 const s = await service()
 t.teardown(() => s.stop())
@@ -217,6 +218,43 @@ t.test(
       await s.refused(row, {}, 403, 'permission_denied', { key: editor })
   },
 )
+
+t.test('private channels are in the log only for their members and administrators', async (t) => {
+  const { id: role } = await s.ok('role.create', {
+    name: 'log reader',
+    permissions: ['service.project.view', 'service.access.manage', 'service.channel.write'],
+  })
+  const [auditor, member] = [
+    await person(s, 'log reader', String(role)),
+    await editor(s, 'founder'),
+  ]
+  const { id } = await member.ok('channel.create', { name: 'plans', private: true })
+  const open = await member.ok('channel.create', { name: 'news', member_ids: [auditor.id] })
+  await member.ok('channel.update', { id, topic: 'a merger' })
+  const added = { id, user_id: auditor.id }
+  const about = async (channel: unknown, by = auditor) =>
+    [`${channel}`, `${channel}:${auditor.id}`].reduce(
+      async (found, resource_id) => [
+        ...(await found),
+        ...told(listOf(await by.ok('audit.project', { resource_id }))),
+      ],
+      Promise.resolve<string[]>([]),
+    )
+  t.same(await about(id), [])
+  t.same(await about(open['id']), ['channel create news'])
+  await member.ok('channel.add_member', added)
+  const whole = ['channel update plans', 'channel create plans', 'channel_member create undefined']
+  t.same(await about(id), whole)
+  await member.ok('channel.remove_member', added)
+  t.same(await about(id), [])
+  const admin = await person(s, 'log admin', 'role_admin')
+  t.same(await about(id, admin), [
+    'channel update plans',
+    'channel create plans',
+    'channel_member delete undefined',
+    'channel_member create undefined',
+  ])
+})
 
 t.test('the log contains no keys and no specs', async (t) => {
   const text = JSON.stringify(await s.ok('audit.list', { limit: 200 }))

@@ -339,3 +339,33 @@ t.test('sign-ins are in the audit log', async (t) => {
   await until(kinds, (all) => all.includes('create') && all.includes('delete'))
   t.pass('a sign-in and a sign-out')
 })
+
+t.test('a session of a key is capped by the scope role of the key', async (t) => {
+  const principal_id = (
+    await s.ok('principal.create', { name: 'approver', role_ids: ['role_operator'] })
+  )['id']
+  const key = async (name: string, more: object = {}) =>
+    String((await s.ok('key.create', { name, principal_id, ...more }))['key'])
+  const capped = await key('reader', { scope_role_id: 'role_viewer' })
+  const asked = await s.ok('interaction.create', {
+    kind: 'request_approval',
+    title: 'Deploy?',
+    target_user_ids: [principal_id],
+  })
+  const answer = async (credential: string) => {
+    const browser = await signedIn(credential)
+    const path = `/v1/projects/default/interactions/${asked['id']}/respond`
+    return (await browser.send('POST', path, { value: true })).status
+  }
+  await s.refused(
+    'interaction.respond',
+    { id: asked['id'], value: true },
+    403,
+    'permission_denied',
+    {
+      key: capped,
+    },
+  )
+  t.equal(await answer(capped), 403, 'the session answers no more than the key')
+  t.equal(await answer(await key('whole')), 200)
+})

@@ -14,7 +14,7 @@ import { Browser } from './console-session.ts'
 const SECRET = 'the secret of the client baton'
 const port = await freePort()
 const CALLBACK = `http://127.0.0.1:${port}/auth/oidc/callback`
-const provider = await openIdProvider(SECRET.replaceAll(' ', '-'), [CALLBACK])
+let provider = await openIdProvider(SECRET.replaceAll(' ', '-'), [CALLBACK])
 t.teardown(() => provider.stop())
 const lines: string[] = []
 const note: Log['info'] = (fields, message) =>
@@ -137,6 +137,12 @@ t.test('changed groups change the roles at the next sign-in, and only those', as
   t.equal(memberOf(list.body, 'items', 'length'), 4, 'a person lists the sessions of all devices')
 })
 
+t.test('groups without a role do not displace those with a role', async (t) => {
+  const others = Array.from({ length: 1500 }, (_, index) => `group-${index}`)
+  const { browser } = await signIn({ ...ada, groups: [...others, 'sales'] })
+  t.same(await rolesOf(principalIn(await browser.who(), 'shop'), 'shop'), ['role_operator'])
+})
+
 t.test('a person without access, or of another domain, gets an error', async (t) => {
   const error = async (person: Somebody | undefined) => (await signIn(person)).location
   t.equal(await error({ ...ada, sub: 'bob', groups: [] }), '/sign-in?error=no_access')
@@ -211,6 +217,21 @@ t.test('only the browser that began a sign-in can finish it, once', async (t) =>
   t.equal((await finish(CALLBACK, fresh)).location, expired)
 })
 
+t.test('a failed sign-in keeps the page to which the next one returns', async (t) => {
+  const back = '/p/shop/runs?status=failed&q=a%20b'
+  const { location } = await signIn(undefined, back)
+  const page = new URL(location ?? '', s.url)
+  t.equal(page.pathname, '/sign-in')
+  t.strictSame(
+    [...page.searchParams],
+    [
+      ['error', 'denied'],
+      ['return', back],
+    ],
+  )
+  t.equal((await signIn(ada, page.searchParams.get('return') ?? '')).location, back)
+})
+
 t.test('a token for another client, or for another sign-in, is refused', async (t) => {
   for (const forged of [{ audience: 'another client' }, { nonce: 'another nonce' }]) {
     provider.forged = forged
@@ -243,6 +264,14 @@ t.test('logs contain no code, token or secret', async (t) => {
   t.match(log, /"event":"sign_in_failed"/)
   for (const secret of [code, SECRET.replaceAll(' ', '-'), cookie.split('=')[1] ?? '', 'eyJ'])
     t.notOk(log.includes(secret))
+})
+
+t.test('a new signing key of the provider is accepted at once', async (t) => {
+  t.equal((await signIn(ada)).location, '/')
+  await provider.stop()
+  const { port: same } = new URL(provider.issuer)
+  provider = await openIdProvider(SECRET.replaceAll(' ', '-'), [CALLBACK], Number(same))
+  t.equal((await signIn(ada)).location, '/')
 })
 
 t.test('a provider that is down is reported on the sign-in page', async (t) => {

@@ -174,6 +174,19 @@ t.test('the terminal ends with either side', async (t) => {
   t.ok(programs[1]?.closed)
 })
 
+t.test('a terminal ends at once when its key is revoked', async (t) => {
+  const { programs, environment_id } = await attached(t)
+  const made = await s.ok('key.create', { name: 'person' })
+  await s.ok('principal.update', { id: made['principal_id'], role_ids: ['role_operator'] })
+  const session = await terminal(environment_id, { key: String(made['key']) })
+  await holds(() => programs.length === 1)
+  const begun = performance.now()
+  t.equal((await s.call('key.revoke', { id: made['id'] })).status, 204)
+  t.equal(await codeOf(session.ended), 'unauthorized')
+  t.ok(performance.now() - begun < terminalLimits.beat / 2, 'before the next beat')
+  await holds(() => programs[0]?.closed === true)
+})
+
 t.test('the number of terminals of an environment is limited', async (t) => {
   const { environment_id } = await attached(t)
   const sessions = []

@@ -12,7 +12,7 @@ import type { AuditEntry } from '../../../protocol/projects/rows.ts'
 import { hashOf } from '../../../protocol/subjects.ts'
 import { limitOf, type Page, type Paging, page, positionCondition } from '../../page.ts'
 import { type Store, type Value, WriteBackCache } from '../../store.ts'
-import { interactionVisibleTo, viewerValues } from '../sessions/visibility.ts'
+import { channelVisibleTo, interactionVisibleTo, viewerValues } from '../sessions/visibility.ts'
 import { readEntry } from './audited.ts'
 
 /**
@@ -189,6 +189,13 @@ export function auditList(
           WHERE i.id = audit.resource_id AND ${interactionVisibleTo('i', [viewer.id])}))`,
     )
     values.push(...viewerValues(viewer), viewer.id)
+    // The same applies to channels. The id of a membership begins with the id of its channel.
+    conditions.push(
+      `(resource_type NOT IN ('channel', 'channel_member') OR ${channelVisibleTo(
+        "substr(resource_id, 1, instr(resource_id || ':', ':') - 1)",
+      )})`,
+    )
+    values.push(viewer.id)
   }
   const after = positionCondition(['created_at', 'id'], 'DESC', input.after)
   const rows = store.upToPage<{ id: string; created_at: number; record: string }>(

@@ -5,6 +5,16 @@
 import type { Viewer } from '../../../protocol/channels/schema.ts'
 import type { Value } from '../../store.ts'
 
+/** A condition that is true for a row `c` of `channels` that the viewer of its parameter may read. */
+const READABLE_CHANNEL =
+  '(c.private = 0 OR EXISTS (SELECT 1 FROM channel_members m WHERE m.channel = c.n AND m.member = ?))'
+/**
+ * Returns a condition that is true if a channel exists and the viewer may read it. The id of the
+ * viewer is its only parameter.
+ * @param id SQL expression of the id of the channel.
+ */
+export const channelVisibleTo = (id: string): string =>
+  `EXISTS (SELECT 1 FROM channels c WHERE c.id = ${id} AND ${READABLE_CHANNEL})`
 /**
  * Returns a condition that is true for the rows of `sessions` that a viewer may read.
  * @param alias the table's alias in the statement.
@@ -14,7 +24,7 @@ export const visibleTo = (
 ): string => `(CASE WHEN ${alias}.session_key GLOB 'channel:chan_*' THEN EXISTS (
   SELECT 1 FROM channels c WHERE c.project = ${alias}.project
     AND c.id = substr(${alias}.session_key, 9, instr(substr(${alias}.session_key, 9) || ':', ':') - 1)
-    AND (c.private = 0 OR EXISTS (SELECT 1 FROM channel_members m WHERE m.channel = c.n AND m.member = ?)))
+    AND ${READABLE_CHANNEL})
   ELSE ${alias}.private = 0 OR ${alias}.agent = ? OR ? = 1
     OR EXISTS (SELECT 1 FROM session_people p WHERE p.session = ${alias}.n AND p.person = ?) END)`
 /**

@@ -35,13 +35,18 @@ export interface OpenIdProvider {
   stop(): Promise<void>
 }
 
-/** Starts a provider with the client `baton`, which authenticates with a secret. */
+/**
+ * Starts a provider with the client `baton`, which authenticates with a secret. Each provider has a
+ * new signing key.
+ * @param port by default, any free port.
+ */
 export async function openIdProvider(
   secret: string,
   redirect_uris: string[],
+  port = 0,
 ): Promise<OpenIdProvider> {
   const server: Server = createServer()
-  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening))
+  await new Promise<void>((listening) => server.listen(port, '127.0.0.1', listening))
   const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   const self: OpenIdProvider = {
     issuer,
