@@ -48,11 +48,12 @@ export interface RunFault {
 function end(on: Draft, ending: Ending): void {
   on.at = undefined
   const { ending: already, held } = on.state.engine
-  // A run that never began needs no cleanup.
-  if (already || !on.state.spec.cleanup?.length || held === 'start') leave(on, ending)
+  // A held run has executed nothing since it was created, or since the cleanup of its failure. It
+  // must not work either, because its loop has not admitted it.
+  if (already || !on.state.spec.cleanup?.length || held) leave(on, ending)
   else
     emit(on, 'cleanup.begun', {
-      note: { engine: { ending, ...(held && { held: null }) } },
+      note: { engine: { ending } },
       place: { position: 0, tries: 0, wait: null },
       run: { status: 'running' },
     })

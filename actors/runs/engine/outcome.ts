@@ -17,7 +17,7 @@ import { extended } from '../../../protocol/rules/extended.ts'
 import type { RunStep } from '../../../protocol/runs/schema.ts'
 import type { Step } from '../../../protocol/workflows/spec.ts'
 import { current, type Draft, emit, now, type Parts, placeOf } from '../draft.ts'
-import { branchAt, type Wait } from '../state.ts'
+import { branchAt, type Note, type Wait } from '../state.ts'
 import { failRun, type RunFault } from './ending.ts'
 import { isCancelling } from './places.ts'
 import { countedSize, outputSizeFault } from './retained.ts'
@@ -145,19 +145,31 @@ const moving = (on: Draft) =>
   on.state.record.status === 'queued' && { run: { status: 'running' as const } }
 const past = (on: Draft): Parts => ({ place: { position: placeOf(on).position + 1, tries: 0 } })
 
-/** Skips the current step, because its condition is false. */
+/**
+ * Returns the note that drops the branches of the current step and their outcomes, or undefined if
+ * it has none. A later step with branches begins with its own.
+ */
+const joined = ({ at, state }: Draft, key: string): Note | undefined =>
+  at === undefined && state.join?.step === key ? { join: null } : undefined
+
+/**
+ * Skips the current step, because its condition is false. An earlier attempt of the step may have
+ * run branches, whose outcomes are dropped.
+ */
 export function skipStep(on: Draft): void {
   const at = current(on)
   if (!at) return
   const { step, key, row } = at
   const rest = { status: 'skipped' as const, completed_at: now(on), waiting_on: null }
   const reason = 'the condition is false'
+  const note = joined(on, key)
   emit(on, 'step.skipped', {
     step: key,
     payload: { step: key, kind: kindOf(on, step), reason },
     row: row ? { ...rest, result: null } : { ...birth(on, step, key), ...rest },
     ...moving(on),
     ...past(on),
+    ...(note && { note }),
   })
 }
 
@@ -166,12 +178,12 @@ export function skipStep(on: Draft): void {
  * the run retains. For a step with branches, the outcomes of the branches are dropped.
  */
 function counting(on: Draft, key: string, size: number, { place }: Parts): Parts {
-  const joined = on.at === undefined && on.state.join?.step === key && { join: null }
-  if (size === 0) return { ...(place && { place }), ...(joined && { note: joined }) }
+  const note = joined(on, key)
+  if (size === 0) return { ...(place && { place }), ...(note && { note }) }
   if (on.at !== undefined)
     return { place: { ...place, size: (branchAt(on.state, on.at)?.size ?? 0) + size } }
   const sizes = { ...on.state.engine.sizes, [key]: size }
-  return { ...(place && { place }), note: { ...joined, engine: { sizes } } }
+  return { ...(place && { place }), note: { ...note, engine: { sizes } } }
 }
 
 /**

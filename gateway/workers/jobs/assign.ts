@@ -87,6 +87,9 @@ function assign(edge: Edge, session: Session, job: ClaimedJob): boolean {
     beaten: now,
     ...spoken(job),
   })
+  // The queue may repeat a job before this gateway has received its decision on the failed attempt.
+  // The new lease has not been reported, so it occupies a slot.
+  session.reported.delete(job.id)
   const text = JSON.stringify(shown(job))
   const bytes = Buffer.byteLength(text)
   if (bytes > sizes.spec && Buffer.byteLength(JSON.stringify(job.spec)) > sizes.spec) {

@@ -106,6 +106,21 @@ t.test('a run that never started needs no cleanup', async (t) => {
   t.match(shown(gone), { status: 'cancelled', stop_reason: 'replaced' })
 })
 
+t.test('a recovered run that waits for its loop does no work when it is cancelled', async (t) => {
+  const cleanup = [action('tidy') as never]
+  const failed = fails(
+    settle(settle(open([action('a')], {}, { cleanup }), 'job_1', 'failed'), 'job_2', 'completed'),
+  )
+  const waiting = failed.when('run.retry').when('run.hold', { queue_reason: 'loop_policy' })
+  t.match(shown(waiting), { status: 'queued', queue_reason: 'loop_policy' })
+  const gone = waiting.when('run.cancel', {})
+  t.strictSame(typesOf(gone), ['run.cancel_requested', 'run.cancelled'])
+  t.strictSame(toLoop(gone), [['run.left', { run_id: 'run_1', status: 'cancelled' }]])
+  const displaced = waiting.when('run.displace', {})
+  const replaced = displaced.when('wake', {}, { at: displaced.at + 1 })
+  t.strictSame(typesOf(replaced), ['run.paused', 'run.cancelled'])
+})
+
 t.test('a waiting run whose loop is deleted is cancelled, not replaced', async (t) => {
   const sent = open([action('a')], { queue_reason: 'loop_policy' }).when('run.displace', {
     deleted: true,

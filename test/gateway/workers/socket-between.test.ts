@@ -72,6 +72,37 @@ t.test('between two claims', async (t) => {
     await report(2)
     t.same(taken(at, 4), [], 'also when it reports again')
   })
+  t.test('a failed job that returns before its report is decided occupies a slot', async (t) => {
+    const at = scene()
+    const worker = await at.worker({ concurrency_limit: 1 })
+    const report = (attempt: number) =>
+      worker.say({
+        type: 'job.report',
+        job_id: header(1).id,
+        lease_token: leased(header(1), 'default', attempt).lease_token,
+        status: 'failed',
+      })
+    await worker.say(claim('a', 1))
+    await hand(at, [header(1)])
+    let decide = (_: object): void => {}
+    at.on['queue.report'] = () => new Promise<object>((done) => (decide = done))
+    await report(1)
+    await worker.say(claim('b', 1))
+    t.same(taken(at, 1), [header(1).id], 'the queue offers the next attempt')
+    void at.hub.receive({
+      type: 'assign',
+      project: PROJECT,
+      session: sessionOf(at),
+      job: leased(header(1), 'default', 2),
+    })
+    decide({ outcome: 'accepted' })
+    await at.clock.advance(1)
+    t.same(ids(worker.of('jobs.claimed').at(-1)?.jobs), [header(1).id], 'it is delivered')
+    await worker.say(claim('c', 1))
+    t.same(taken(at, 2), [], 'the only slot is in use')
+    await report(2)
+    t.same(taken(at, 2), [header(2).id], 'until the new attempt is reported, too')
+  })
   t.test('only jobs that match the last claim are taken', async (t) => {
     const at = scene()
     const worker = await at.worker({ concurrency_limit: 3 })

@@ -70,3 +70,27 @@ t.test('a repeated step reports only the faults of its last attempt', async (t) 
     'a branch that the step no longer needs has no fault',
   )
 })
+
+t.test('a step that a retry skips leaves no items to the next step with branches', async (t) => {
+  const each = (id: string, items: string, more: Partial<Step> = {}): Step =>
+    ({ id, kind: 'for_each', config: { items, steps: [action('a')] }, ...more }) as Step
+  const input = { list: [1, 2, 3], others: [4] }
+  const first = started(
+    [each('e', 'input.list', { if: 'run.attempt == 1' }), each('f', 'input.others')],
+    {},
+    { input },
+  )
+  const done = settle(first, jobOf(first, '0'), 'completed', { result: { n: 0 } })
+  const failed = ['1', '2'].reduce(
+    (scene, name) => settle(scene, jobOf(scene, name), 'failed'),
+    done,
+  )
+  t.match(record(failed), { status: 'failed', error_type: 'branch_failed' })
+  const again = failed.when('run.retry')
+  t.match(payload(again, 'step.skipped'), { step: 'e' })
+  t.match(payload(again, 'wait.opened'), { step: 'f.0.a' }, 'the item of the next step begins')
+  const ended = settle(again, jobOf(again, '0'), 'completed', { result: { n: 4 } })
+  t.strictSame(record(ended).result, {
+    f: { count: 1, completed: 1, failed: 0, results: [{ a: { n: 4 } }] },
+  })
+})
