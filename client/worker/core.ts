@@ -168,7 +168,7 @@ export class Core {
   stop(): Promise<WorkerEnd> {
     if (this.#state === 'ended' || this.#leaving === 'stopped') return this.ended
     this.#retire('stopped')
-    this.#jobs.stopAll('the worker is stopping', true)
+    this.#jobs.abortAll('the worker is stopping')
     this.#timers.push(
       this.#clock.after(coreTiming.handlers, () => this.#jobs.abandon()),
       this.#clock.after(coreTiming.stop, () => this.#finish({ reason: 'stopped' })),
@@ -356,10 +356,7 @@ export class Core {
     for (const cancel of this.#timers) cancel()
     this.#claims.end()
     this.#terminals.closeAll()
-    this.#jobs.stopAll(
-      end.reason === 'failed' ? end.error.message : 'the worker is stopping',
-      false,
-    )
+    this.#jobs.loseAll(end.reason === 'failed' ? end.error.message : 'the worker is stopping')
     this.#reports.stop()
     this.#logs.stop()
     this.#console?.stop()

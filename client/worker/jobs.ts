@@ -119,15 +119,13 @@ export class Jobs {
   beatAll(): void {
     for (const running of this.#running.values()) if (!running.settled) this.#beat(running)
   }
-  /**
-   * Signals every job to stop.
-   * @param report whether their outcomes are still reported.
-   */
-  stopAll(reason: string, report: boolean): void {
-    for (const running of [...this.#running.values()]) {
-      if (report) this.#abort(running, reason)
-      else this.#lose(running, reason)
-    }
+  /** Signals every job to stop. Their outcomes are still reported. */
+  abortAll(reason: string): void {
+    for (const running of [...this.#running.values()]) this.#abort(running, reason)
+  }
+  /** Signals every job to stop, without reporting their outcomes. */
+  loseAll(reason: string): void {
+    for (const running of [...this.#running.values()]) this.#lose(running, reason)
   }
   /** Reports the remaining jobs as cancelled, without waiting for their handlers. */
   abandon(): void {
