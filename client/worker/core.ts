@@ -10,7 +10,7 @@
  * W3. `ended` resolves once, and afterwards no timer and no socket is active.
  */
 import { LOG_FRAME } from '../../protocol/jobs/logs.ts'
-import type { ClaimedJob, Down, Up } from '../../protocol/workers/socket.ts'
+import { type ClaimedJob, type Down, reportErrors, type Up } from '../../protocol/workers/socket.ts'
 import type { Publish } from '../artifacts/publish.ts'
 import { Claims } from './claims.ts'
 import { type ConsoleCapture, captureConsole } from './console.ts'
@@ -312,7 +312,7 @@ export class Core {
     if (this.#leaving)
       this.#reports.add(job, {
         status: 'cancelled',
-        error_type: 'Cancelled',
+        error_type: reportErrors.cancelled,
         error_message: 'the worker accepts no more jobs',
       })
     else this.#jobs.take(job)

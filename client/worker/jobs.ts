@@ -9,7 +9,7 @@
  *     handler returns.
  */
 import { inspect } from 'node:util'
-import type { ClaimedJob } from '../../protocol/workers/socket.ts'
+import { type ClaimedJob, reportErrors } from '../../protocol/workers/socket.ts'
 import type { Publish } from '../artifacts/publish.ts'
 import type { ConsoleCapture } from './console.ts'
 import { jobLog, type Logs, type WriteLine } from './logs.ts'
@@ -74,7 +74,7 @@ export class Jobs {
     if (this.free === 0)
       return void this.#world.report(job, {
         status: 'failed',
-        error_type: 'WorkerOverCapacity',
+        error_type: reportErrors.over_capacity,
         error_message: `all ${this.#world.concurrency} slots are in use`,
       })
     const name = job.action_name ?? String(job.spec['action_name'] ?? '')
@@ -132,7 +132,7 @@ export class Jobs {
     for (const running of [...this.#running.values()])
       this.#settle(running, {
         status: 'cancelled',
-        error_type: 'Cancelled',
+        error_type: reportErrors.cancelled,
         error_message: 'the worker stopped before its handler finished',
       })
   }
@@ -166,7 +166,7 @@ export class Jobs {
     if (stop.signal.aborted)
       outcome = {
         status: 'cancelled',
-        error_type: 'Cancelled',
+        error_type: reportErrors.cancelled,
         error_message: (stop.signal.reason as Error).message,
       }
     this.#settle(running, outcome)
