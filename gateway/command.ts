@@ -90,16 +90,16 @@ export function perform<T>(
     const decided = prepared.revise
       ? decide(edge.world, command, prepared.revise)
       : edge.world.commandRow(command)
-    const published =
+    const completed =
       address.kind === 'project' || address.kind === 'organization'
-        ? publish(edge, call, origin, address.kind, decided)
+        ? completeConfigurationChange(edge, call, origin, address.kind, decided)
         : decided
     const done = prepared.after
-      ? published.then(async (outcome) => {
+      ? completed.then(async (outcome) => {
           await prepared.after?.(outcome)
           return outcome
         })
-      : published
+      : completed
     return done.then((outcome) =>
       isRefusal(outcome) ? outcome : finish(call, prepared, outcome.reply),
     )
@@ -110,14 +110,14 @@ export function perform<T>(
  * Refusals after which the other gateways are still notified. An earlier attempt may have made the
  * change, and its gateway may have died before the notification.
  */
-const before: ReadonlySet<string> = new Set(['not_found', 'already_exists'])
+const MAY_HAVE_CHANGED: ReadonlySet<string> = new Set(['not_found', 'already_exists'])
 /**
  * Waits for the outcome of a configuration change. Before the change is answered, makes every
  * gateway and executor drop its cached copy, even if the outcome is unknown. For a part of a call,
  * this is done at the end of the whole call. A principal that the change disabled or archived is
  * also removed from its channels.
  */
-async function publish(
+async function completeConfigurationChange(
   edge: Edge,
   call: Call,
   origin: Origin,
@@ -127,13 +127,16 @@ async function publish(
   const { world } = edge
   const { project } = call
   const outcome = await decided
-  if (isRefusal(outcome) && errors[outcome.refused].status < 500 && !before.has(outcome.refused))
-    return outcome
-  const homes = [
+  const isUnchanged =
+    isRefusal(outcome) &&
+    errors[outcome.refused].status < 500 &&
+    !MAY_HAVE_CHANGED.has(outcome.refused)
+  if (isUnchanged) return outcome
+  const scopes = [
     ...(kind === 'organization' ? [world.organization()] : []),
     ...(project ? [project.id] : []),
   ]
-  if (!call.part) await Promise.all(homes.map((home) => world.forget(home)))
+  if (!call.part) await Promise.all(scopes.map((scope) => world.forget(scope)))
   const left = await leaveChannels(edge, call, origin)
   return isRefusal(outcome) ? outcome : (left ?? outcome)
 }

@@ -147,7 +147,7 @@ export async function workflowNamed(
  * Prepares the start of a run with an inline spec: checks the agents, actions and provider in the
  * spec, and loads the workflows that it refers to.
  */
-const inline: Prepare = (edge, call, identity, origin) => {
+const inlineRun: Prepare = (edge, call, identity, origin) => {
   const { project, body } = call
   const spec = body['spec'] as Spec | undefined
   if (
@@ -159,9 +159,9 @@ const inline: Prepare = (edge, call, identity, origin) => {
       !refusedProvider(edge.world.settings, spec))
   )
     return NOTHING
-  return andThen(agentsThere(edge, call, identity, origin), (there) =>
-    isRefusal(there)
-      ? there
+  return andThen(checkDefinition(edge, call, identity, origin), (checked) =>
+    isRefusal(checked)
+      ? checked
       : childrenOf(edge, project.id, spec).then((found) =>
           isRefusal(found) ? found : { input: { ...found } },
         ),
@@ -171,7 +171,7 @@ const inline: Prepare = (edge, call, identity, origin) => {
  * Refuses a definition with an unknown agent or provider, or with an action that its steps or the
  * caller may not call.
  */
-const agentsThere: Prepare = async (edge, { project, body, caller }) => {
+const checkDefinition: Prepare = async (edge, { project, body, caller }) => {
   const { steps, cleanup, defaults } = (body['spec'] ?? {}) as Partial<Spec>
   const refused =
     refusedActions(
@@ -189,15 +189,15 @@ const agentsThere: Prepare = async (edge, { project, body, caller }) => {
  * request, even if the workflow has since been deleted. The run is looked up only when the
  * preparation refuses for a reason that is not temporary.
  */
-const orRepeat =
+const orRunOfRepeat =
   (prepared: Prepare): Prepare =>
   (edge, call, identity, origin) =>
     andThen(prepared(edge, call, identity, origin), (found) =>
       isRefusal(found) && errors[found.refused].status < 500
-        ? runUnder(edge, call, identity, found)
+        ? runOfRepeat(edge, call, identity, found)
         : found,
     )
-async function runUnder(
+async function runOfRepeat(
   { world }: Edge,
   { project }: Call,
   { seed }: Identity,
@@ -240,7 +240,7 @@ async function reserveHandle(edge: Edge, call: Call, origin: Origin): Promise<Pr
  * refuses to grant a permission that the caller lacks.
  */
 const holds = ({ caller }: Call): Holds => ({ holds: [...caller.permissions] })
-const handing: Prepare = (_, call) => ({ input: { ...holds(call) } })
+const addHeldPermissions: Prepare = (_, call) => ({ input: { ...holds(call) } })
 
 const makeKey = (
   { world }: Edge,
@@ -286,17 +286,17 @@ async function answerAs(edge: Edge, { project, caller }: Call): Promise<Prepared
 }
 
 const preparations: Readonly<Record<string, Prepare>> = {
-  'run.start': orRepeat((edge, call, identity, origin) =>
+  'run.start': orRunOfRepeat((edge, call, identity, origin) =>
     call.body['definition_id'] === undefined
-      ? inline(edge, call, identity, origin)
+      ? inlineRun(edge, call, identity, origin)
       : definitionFor(edge, call, call.body['definition_id'], 'definition_id'),
   ),
-  'workflow.run': orRepeat(workflowOfPath),
+  'workflow.run': orRunOfRepeat(workflowOfPath),
   'workflow.create': async (edge, call, identity, origin) => {
-    const there = await agentsThere(edge, call, identity, origin)
-    return isRefusal(there) ? there : reserveHandle(edge, call, origin)
+    const checked = await checkDefinition(edge, call, identity, origin)
+    return isRefusal(checked) ? checked : reserveHandle(edge, call, origin)
   },
-  'workflow.update': agentsThere,
+  'workflow.update': checkDefinition,
   'interaction.create': askPeople,
   'interaction.respond': answerAs,
   'interaction.review': answerAs,
@@ -319,7 +319,7 @@ const preparations: Readonly<Record<string, Prepare>> = {
   },
   ...Object.fromEntries(
     Object.entries(api as Readonly<Record<string, Row>>).flatMap(([name, { shape }]) =>
-      shape.grantsPermissions ? [[name, handing]] : [],
+      shape.grantsPermissions ? [[name, addHeldPermissions]] : [],
     ),
   ),
   ...devicePreparations,

@@ -25,6 +25,10 @@ export interface Route extends RouteFacts, BodyAdmission {
   readonly operation: string
   readonly handler: Handler
 }
+/** A route without the settings and state that all routes of a gateway share. */
+export type Endpoint = Omit<Route, 'cors' | 'clientAddress' | 'bodyMemory' | 'method'> & {
+  readonly method: string
+}
 /**
  * State shared by all requests that a gateway serves: the generator of request ids, the number of
  * requests in flight, and the progress of the shutdown.

@@ -7,10 +7,8 @@ import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { actorKinds } from '../actors/kinds.ts'
-import { openDirectory } from '../gateway/directory.ts'
 import type { Log } from '../gateway/ports.ts'
 import { names } from '../protocol/subjects.ts'
-import { firstSignInLink } from './commands/sign-in-link.ts'
 import { gatewaySettings } from './config/gateway.ts'
 import { roles } from './config/settings.ts'
 import type { Config } from './config.ts'
@@ -38,14 +36,12 @@ import { openNotifications } from './notify/open.ts'
 import { clusterReader } from './observe/cluster.ts'
 import { createMetrics } from './observe/metrics.ts'
 import { readiness } from './observe/ready.ts'
-import { serveStatus } from './observe/status.ts'
 import { createGuard } from './outbound/guard.ts'
 import { openOutbound } from './outbound/open.ts'
 import { createClientAddress } from './process/client-address.ts'
 import { StartFault } from './process/fault.ts'
-import { portFault, urlOf } from './process/port-fault.ts'
-import { openGateway, receiveMail } from './roles/edge.ts'
 import { createEmbedder } from './roles/embed.ts'
+import { type ServedRoles, startRoles } from './roles/start.ts'
 import { startSweeping } from './roles/sweep.ts'
 import { verifyJournals } from './roles/verify.ts'
 import { openFiles } from './s3/open-files.ts'
@@ -63,29 +59,11 @@ import { version } from './version.ts'
 import { createWorld } from './world.ts'
 
 /** A running node. */
-export interface RunningNode {
+export interface RunningNode extends ServedRoles {
   readonly id: string
-  /** URL of the node's gateway; absent when the node has no gateway. */
-  readonly url?: string
-  /** Base URL of `/healthz`, `/readyz` and `/metrics` on the status port, if the node uses one. */
-  readonly status?: string
-  /** Port on which the node accepts e-mail; absent when it accepts none. */
-  readonly mail_port?: number
   readonly installed: Installed
-  /** Address of the console; absent when the node has no gateway. */
-  readonly console?: string
-  /**
-   * Returns the sign-in link of the first start (`firstSignInLink`); absent when the node has no
-   * gateway.
-   */
-  signInLink?(): Promise<string | undefined>
   /** Returns the names (`<partition>.<shard>`) of the shards that the node serves. */
   owned(): readonly string[]
-  /**
-   * Makes the node report that it is not ready, although it still serves requests, so that load
-   * balancers send new requests elsewhere.
-   */
-  leave(): void
   /** Stops gracefully: finishes pending answers and releases the node's shards. */
   stop(): Promise<void>
 }
@@ -285,104 +263,27 @@ export async function startNode(
         retryOperation(nats, 'the organization', () => initialise(world, installed)),
         doomed,
       ])
-    // A view that is far behind leaves little time for other work, so views start after shards.
-    if (hasViews) {
-      const { startViews } = await import('./roles/views.ts')
-      stops.push(
-        await startViews({
-          data: config.data,
-          organization: installed.organization,
-          partitions: config.partitions,
-          journal,
-          end: (partition) => host.end(partition),
-          ...(recent && { recent }),
-          texts,
-          ...(config.view_threads &&
-            !hasShards && { connection: { access, name: `baton ${id} view`, role } }),
-          blobs,
-          bus,
-          clock: systemClock,
-          log,
-          metrics,
-          stale: config.timing.stale * 1000,
-          ...(embedder && { embedder }),
-          doomed: doom,
-        }),
-      )
-    }
-    const edge = config.roles.includes('gateway')
-    const directory = edge || config.roles.includes('executor') ? openDirectory(world) : undefined
-    if (directory) stops.push(async () => directory.close())
-    if (directory && config.roles.includes('executor')) {
-      const { startExecutorRole } = await import('./roles/executor.ts')
-      stops.push(
-        startExecutorRole({
-          world,
-          bus,
-          directory,
-          guard,
-          limit: config.executor_limit,
-          models: config.models,
-          env: process.env,
-        }),
-      )
-    }
-    // A gateway serves the status paths on its own port. The status port is for nodes without a
-    // gateway, and for metrics that are served separately.
-    const apart = !edge || !directory || config.metrics.status_only
-    const status =
-      apart && config.status_port !== undefined
-        ? await serveStatus(config.host, config.status_port, {
-            unready,
-            storage: report,
-            metrics: metrics.text,
-            access: config.metrics,
-          })
-        : undefined
-    if (status) stops.push(status.close)
-    const owned = () => host.owned()
-    const startHosts = async (own_gateway?: string): Promise<void> => {
-      const installation = installed.organization
-      const parts = { config, world, bus, installation, ...(own_gateway && { own_gateway }) }
-      if (!config.roles.includes('hosts')) return
-      stops.push(await (await import('./roles/hosts.ts')).startHostsRole(parts))
-    }
-    if (!edge || !directory) {
-      await startHosts()
-      return {
-        id,
-        installed,
-        owned,
-        leave: () => status?.leave(),
-        ...(status && { status: status.url }),
-        stop,
-      }
-    }
-    const mail = config.mail && (await receiveMail(config.mail, world))
-    if (mail) stops.push(() => mail.stop())
-    const gateway = await openGateway(world, directory)
-    const port = await gateway
-      .listen(config.host, config.port)
-      .catch(async () => Promise.reject(await portFault(config.host, config.port)))
-    stops.push(() => gateway.stop())
-    const url = urlOf(config, port)
-    await startHosts(url)
-    const console = config.console.sessions.origin ?? url
-    return {
+    const served = await startRoles({
+      config,
       id,
+      connection: { access, name: `baton ${id} view`, role },
       installed,
-      owned,
-      url,
-      console,
-      signInLink: () => firstSignInLink(world, console),
-      ...(status && { status: status.url }),
-      ...(mail && { mail_port: mail.port }),
-      leave: () => {
-        status?.leave()
-        gateway.leave()
-      },
-      stop,
-    }
+      world,
+      host,
+      journal,
+      blobs,
+      bus,
+      log,
+      metrics,
+      guard,
+      embedder,
+      recent,
+      texts,
+      readiness: { unready, storage: report },
+      doomed: doom,
+      onStop: (end) => stops.push(end),
+    })
+    return { id, installed, owned: () => host.owned(), ...served, stop }
   }
   const begun = begin()
   try {

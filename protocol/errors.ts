@@ -34,7 +34,8 @@ export const errors = {
   already_exists: { status: 409, message: 'A record with this name already exists.' },
   idempotency_key_conflict: {
     status: 409,
-    message: 'This idempotency key was already used; see details.',
+    message:
+      'This idempotency key was already used; see details. Use a new key for another request.',
   },
   principal_has_no_roles: {
     status: 409,
@@ -108,8 +109,16 @@ export const errors = {
     message: 'A session key is unique only within one agent; give agent_id or agent_name with it.',
   },
   loop_paused: { status: 409, message: 'The loop is paused; set its status to active first.' },
-  loop_not_runnable: { status: 409, message: 'The loop is a draft, or has no steps.' },
-  budget_exhausted: { status: 409, message: 'The loop has spent its daily budget.' },
+  loop_not_runnable: {
+    status: 409,
+    message: 'The loop is a draft, or has no steps; add steps and set its status to active first.',
+  },
+  budget_exhausted: {
+    status: 409,
+    message:
+      'The loop has spent its daily budget; raise the budget, or wait until enough of the spending ' +
+      'is older than 24 hours.',
+  },
   invalid_signature: {
     status: 401,
     message: 'The signature is missing or does not match the body.',
@@ -130,7 +139,9 @@ export const errors = {
   },
   artifact_conflict: {
     status: 409,
-    message: 'The upload with this idempotency key has not ended, or its artifact was deleted.',
+    message:
+      'The upload with this idempotency key has not ended, or its artifact was deleted; repeat the ' +
+      'request later, or use a new key.',
   },
   artifact_quota_exceeded: {
     status: 409,
@@ -153,12 +164,12 @@ export const errors = {
   },
   environment_worker_conflict: {
     status: 409,
-    message: 'Another worker of the environment is connected.',
+    message: 'Another worker of the environment is connected; stop it, or try again later.',
     retryable: true,
   },
   lease_lost: {
     status: 409,
-    message: 'The lease token is unknown, or its lease has ended.',
+    message: 'The lease token is unknown, or its lease has ended; stop the work under it.',
   },
   blueprint_resource_protected: {
     status: 409,

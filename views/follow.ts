@@ -14,7 +14,7 @@
  */
 import { type Envelope, sequenceOf } from '../protocol/entry.ts'
 import { isDamagedFile } from './files/file.ts'
-import { behind, JournalReplaced, type Message, type View } from './view.ts'
+import { JournalReplaced, type Message, type View, viewBehind } from './view.ts'
 
 /** The journal of one partition. */
 export interface ViewJournal {
@@ -164,7 +164,7 @@ export class ViewFollower {
     const started = performance.now()
     const reached = await this.#reached(fresh, within ?? this.#options.timeout)
     const late = !reached && within !== undefined && this.#running
-    const known = reached || late ? await this.#answer(name, project, input) : behind
+    const known = reached || late ? await this.#answer(name, project, input) : viewBehind
     const answer =
       late && typeof known === 'object' && known !== null && !('refused' in known)
         ? { ...known, late }
@@ -182,7 +182,7 @@ export class ViewFollower {
       let part = parts.next()
       while (!part.done) {
         await breath()
-        if (!this.#running) return behind
+        if (!this.#running) return viewBehind
         part = parts.next()
       }
       this.#tidyLater()
@@ -190,7 +190,7 @@ export class ViewFollower {
     } catch (error) {
       if (!isDamagedFile(error)) throw error
       this.#failed(error)
-      return behind
+      return viewBehind
     }
   }
 

@@ -2,7 +2,7 @@
  * A thread that checkpoints SQLite's write-ahead logs. It is plain JavaScript, because the thread
  * is started without a TypeScript loader. For each path that it receives, it checkpoints the log of
  * that database and sends the path back. For `undefined`, it closes its connections and sends
- * `undefined` back. `logs.ts` decides whether and when to checkpoint a log.
+ * `undefined` back. `files/logs.ts` decides whether and when to checkpoint a log.
  *
  * Invariant: a connection to a file that has been replaced is never closed. Otherwise, SQLite would
  * delete the log with that name, which belongs to the new file (sqlite3WalClose).

@@ -302,7 +302,7 @@ export class View {
       const { done, value } = answer.next()
       if (done) return value
       yield
-      if (this.#store !== store) return behind
+      if (this.#store !== store) return viewBehind
       this.#settle()
     }
   }
@@ -370,7 +370,7 @@ const isInParts = (answer: unknown): answer is InParts<unknown> =>
   typeof answer === 'object' && answer !== null && Symbol.iterator in answer
 
 /** The refusal of a view that did not catch up in time, was stopped, or has a damaged file. */
-export const behind = refuse(
+export const viewBehind = refuse(
   'service_unavailable',
   { reason: 'view_behind' },
   'The view has not caught up yet; retry.',

@@ -114,15 +114,15 @@ export function endOperation(on: Draft, outcome: 'done' | 'failed', displaced = 
 /**
  * Records the end of the worker. Its job leases end too, because the worker has stopped or may no
  * longer change anything.
- * @param failed whether the end counts as a failure, which delays the next start.
+ * @param end a failed worker is started again only after a pause.
  */
-export function endWorker(on: Draft, failed: boolean): void {
+export function endWorker(on: Draft, end: 'stopped' | 'failed'): void {
   const { session, state } = on.state.worker
   if (state === 'stopped') return
   emit(on, {
     type: 'environment.worker_ended',
     at: on.cause.at,
-    ...(failed && { failed: true }),
+    ...(end === 'failed' && { failed: true }),
     ...(session !== undefined && { session }),
     jobs: session === undefined ? [] : jobsWhere(on.state, ({ admitted }) => admitted === true),
   })
@@ -131,14 +131,14 @@ export function endWorker(on: Draft, failed: boolean): void {
 }
 
 /** Ends the current lease, if any. */
-export function endLease(on: Draft, expired: boolean): void {
+export function endLease(on: Draft, end: 'released' | 'expired'): void {
   const { record, lease_until } = on.state
   if (lease_until === undefined) return
   emit(on, {
     type: 'environment.lease_ended',
     id: record.id,
     record: { lease: null, updated_at: timestamp(on.cause.at) },
-    ...(expired && { expired: true }),
+    ...(end === 'expired' && { expired: true }),
   })
 }
 
@@ -154,14 +154,14 @@ export function destroy(on: Draft): void {
   )
   const running = jobsWhere(on.state, ({ admitted }) => admitted === true)
   if (running.length > 0) emit(on, { type: 'environment.jobs_cancelled', jobs: running, reason })
-  endLease(on, false)
+  endLease(on, 'released')
   change(on, { status: 'destroying', cleanup_status: 'pending' })
   endOperation(on, 'failed')
 }
 /** Records that the environment no longer exists. */
 export function destroyed(on: Draft, cleanup: 'succeeded' | 'skipped'): void {
   endOperation(on, 'done')
-  endWorker(on, false)
+  endWorker(on, 'stopped')
   const { record, origin } = on.state
   emit(on, {
     type: 'environment.destroyed',
@@ -200,7 +200,7 @@ export function applyPolicy(on: Draft, succeeded: boolean): void {
 
 function upkeepLease(on: Draft): void {
   const { lease_until, lease_over, record } = on.state
-  if (lease_until !== undefined && on.cause.at >= lease_until) endLease(on, true)
+  if (lease_until !== undefined && on.cause.at >= lease_until) endLease(on, 'expired')
   if (lease_over === undefined && on.state.lease_over === undefined) return
   if (record.lifetime !== 'lease') {
     emit(on, { type: 'environment.lease_settled' })
@@ -225,7 +225,7 @@ function upkeepOperation(on: Draft): void {
   if (host !== undefined) {
     if (at < progress + STALE_MS) return
     endOperation(on, 'failed', kind === 'provision')
-    if (kind === 'start') endWorker(on, true)
+    if (kind === 'start') endWorker(on, 'failed')
     return
   }
   const limit =
@@ -239,7 +239,7 @@ function upkeepOperation(on: Draft): void {
     return
   }
   endOperation(on, 'failed')
-  if (kind === 'start') endWorker(on, true)
+  if (kind === 'start') endWorker(on, 'failed')
   else
     change(on, {
       status: 'failed',
@@ -317,7 +317,7 @@ function upkeepWorker(on: Draft): void {
   )
   emit(on, { type: 'environment.worker_wanted' })
   if (on.state.operation?.kind === 'start') endOperation(on, 'failed')
-  if (on.state.worker.state === 'starting') endWorker(on, true)
+  if (on.state.worker.state === 'starting') endWorker(on, 'failed')
 }
 
 function operate(on: Draft): void {

@@ -56,7 +56,7 @@ export function acquire(
     if (!isOver && current) return taken(current.holder, current.expires_at)
     const other = occupant(state, holder)
     if (other) return taken(other)
-    endLease(on, true)
+    endLease(on, 'expired')
   }
   const until = cause.at + (input.ttl_seconds ?? DEFAULT_TTL_S) * 1000
   const lease = {
@@ -85,7 +85,7 @@ export function release(
 ): Decision<EnvironmentEvent, Environment> {
   if (!state) return missing()
   const on = draft(state, cause, settings)
-  if (lease_id !== undefined && state.record.lease?.id === lease_id) endLease(on, false)
+  if (lease_id !== undefined && state.record.lease?.id === lease_id) endLease(on, 'released')
   advance(on)
   return finish(on, shown(on.state))
 }

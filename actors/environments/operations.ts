@@ -119,7 +119,7 @@ export function report(
     endOperation(on, input.outcome)
     if (kind === 'provision') provisioned(on, isDone ? undefined : error)
     else if (kind === 'start' && !isDone) {
-      endWorker(on, true)
+      endWorker(on, 'failed')
       change(on, { error })
     } else if (kind === 'destroy') teardownFailed(on, error)
   }
@@ -162,7 +162,7 @@ export function seen(
   const { record, operation, worker } = state
   if (presence === 'missing') {
     if (isUsable(state)) {
-      endWorker(on, true)
+      endWorker(on, 'failed')
       change(on, { status: 'orphaned', error: 'The provider does not know the environment.' })
     }
   } else {
@@ -177,7 +177,7 @@ export function seen(
       generation !== worker.generation &&
       cause.at >= worker.since + OVERLAP_MS
     )
-      endWorker(on, true)
+      endWorker(on, 'failed')
     continueOperation(on, input.host)
   }
   advance(on)
@@ -197,7 +197,7 @@ function continueOperation(on: Draft, reporter: string): void {
     if (on.cause.at >= asked + REPEAT_MS) request(on, kind)
   } else if (host === reporter && on.cause.at >= progress + OVERLAP_MS) {
     endOperation(on, 'failed')
-    if (kind === 'start') endWorker(on, true)
+    if (kind === 'start') endWorker(on, 'failed')
   }
 }
 
@@ -216,7 +216,7 @@ export function exited(
   if (!state || !isCurrentWorker) return { events: [], reply: undefined }
   const on = draft(state, cause, settings)
   if (state.operation?.kind === 'start') endOperation(on, 'failed')
-  endWorker(on, !idle)
+  endWorker(on, idle ? 'stopped' : 'failed')
   if (error !== undefined && !idle) change(on, { error })
   const { launch } = state.worker
   if (!idle && keepWarmMs(launch.keep_warm ?? '') === Number.POSITIVE_INFINITY)

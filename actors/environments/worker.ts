@@ -126,7 +126,7 @@ export function workerGone(
 ): Decided<'environment.worker_gone'> {
   if (state?.worker.session !== session) return { events: [], reply: undefined }
   const on = draft(state, cause, settings)
-  endWorker(on, !drained)
+  endWorker(on, drained ? 'stopped' : 'failed')
   if (isAttached(state) && state.record.status !== 'destroyed') change(on, { status: 'orphaned' })
   advance(on)
   return finish(on, undefined)
@@ -149,7 +149,7 @@ export function reattach(
   const on = draft(state, cause, settings)
   if (tags) change(on, { tags })
   if (state.worker.session !== session) {
-    endWorker(on, false)
+    endWorker(on, 'stopped')
     emit(on, {
       type: 'environment.worker_connecting',
       instance,

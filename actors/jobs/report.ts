@@ -5,6 +5,7 @@
  */
 import type { JobReport } from '../../protocol/internal.ts'
 import { readAnswer } from '../../protocol/sessions/turns/request.ts'
+import { reportErrors } from '../../protocol/workers/socket.ts'
 import {
   cancelled,
   type Ended,
@@ -21,9 +22,6 @@ import { find, type Held, isFinished, type QueueState } from './state.ts'
  * counts as a failure.
  */
 const SHUTDOWNS = 5
-/** Error types that workers use by convention. */
-const OVER_CAPACITY = 'WorkerOverCapacity'
-const CANCELLED = 'Cancelled'
 
 export type ReportDecision = Ended & { readonly outcome: 'accepted' | 'duplicate' | 'lease_lost' }
 
@@ -48,9 +46,9 @@ export function judge(state: QueueState, report: JobReport, at: number): ReportD
 
 function valid(held: Held, report: JobReport, at: number): Ended {
   if (report.status === 'completed') return completed(held, report, at)
-  const stopped = report.status === 'cancelled' || report.error_type === CANCELLED
+  const stopped = report.status === 'cancelled' || report.error_type === reportErrors.cancelled
   if (stopped && held.cancel) return cancelled(held, at)
-  if (report.error_type === OVER_CAPACITY && report.status === 'failed')
+  if (report.error_type === reportErrors.over_capacity && report.status === 'failed')
     return requeueUncounted(held, 'none', reasons.capacity, at)
   if (report.status === 'cancelled' && held.shutdowns < SHUTDOWNS)
     return requeueUncounted(held, 'none', reasons.shutdown, at)
@@ -65,7 +63,7 @@ function late(held: Held, report: JobReport, at: number): Ended {
   if (report.status === 'completed') return completed(held, report, at)
   const last =
     report.status === 'failed' &&
-    report.error_type !== OVER_CAPACITY &&
+    report.error_type !== reportErrors.over_capacity &&
     (report.final || isLastFailure(held))
   return last ? failed(held, faultOf(report), at, report) : { events: [] }
 }
@@ -91,6 +89,6 @@ function completed(held: Held, { result, context, invocation }: JobReport, at: n
 }
 
 const faultOf = ({ status, error_type, error_message }: JobReport) => ({
-  error_type: error_type ?? (status === 'cancelled' ? CANCELLED : 'Error'),
+  error_type: error_type ?? (status === 'cancelled' ? reportErrors.cancelled : 'Error'),
   ...(error_message !== undefined && { error_message }),
 })

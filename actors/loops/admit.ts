@@ -1,7 +1,7 @@
 /**
  * Admission of runs. Two rules apply, first the rule of the trigger, then the rule of the loop.
  * Both use the active runs and the queue of waiting runs. Slots of the organization are requested
- * afterwards (places.ts).
+ * afterwards (slots.ts).
  *
  * Invariants:
  * A1. No run is admitted beyond a limit. With `queue`, `skip` and `replace`, a loop has at most one
@@ -21,7 +21,7 @@ import type { QueueReason } from '../../protocol/loops/run.ts'
 import type { ConcurrencyPolicy, Trigger } from '../../protocol/loops/schema.ts'
 import { exhaustion } from './budget.ts'
 import { continueAt, type Draft, emit, tellRun } from './draft.ts'
-import { askAgain, askForPlace, isHeld } from './places.ts'
+import { requestDeclinedSlots, requestSlot, waitsForSlot } from './slots.ts'
 import { type LoopState, triggersOf } from './state.ts'
 
 /** Maximum number of active runs of one loop, regardless of its settings. */
@@ -99,65 +99,78 @@ function obstacle(state: LoopState, capacity: Capacity, trigger: string): QueueR
   return capacity.total >= capacity.limit || ahead ? 'loop_policy' : undefined
 }
 
+/** The decision on a run: it begins, or it waits for one of the limits. */
+type Admission = { readonly begins: true } | { readonly waits: QueueReason }
 /** The decision on one more run: it begins, waits, or is rejected by one of the limits. */
-export type Verdict =
-  | { readonly begins: true }
-  | { readonly waits: QueueReason }
-  | { readonly left_out: 'loop' | 'trigger' | 'full' }
+export type Verdict = Admission | { readonly left_out: 'loop' | 'trigger' | 'full' }
+
+const admissionOf = (state: LoopState, capacity: Capacity, trigger: string): Admission => {
+  const waits = obstacle(state, capacity, trigger)
+  return waits ? { waits } : { begins: true }
+}
 
 /**
  * Applies both rules to one more run, and displaces the runs that it replaces.
  * @param trigger id of the run's trigger; empty: the run has no trigger.
- * @param patient if true, the run is never rejected and displaces no run, but waits if necessary.
  */
-export function judge(on: Draft, trigger = '', patient = false): Verdict {
+export function judge(on: Draft, trigger = ''): Verdict {
   // A displaced run counts as active until it has ended, so these counts stay valid.
   const capacity = capacityOf(on.state)
-  const { policy } = capacity.rule(trigger)
+  const { policy, limit } = capacity.rule(trigger)
   const rule = on.state.record?.concurrency ?? 'allow'
-  if (!patient && obstacle(on.state, capacity, trigger) === 'trigger_concurrency') {
+  if (obstacle(on.state, capacity, trigger) === 'trigger_concurrency') {
     if (policy === 'skip') return { left_out: 'trigger' }
-    if (policy === 'replace') displaceOfTrigger(on, trigger, 1)
+    if (policy === 'replace')
+      displace(on, { matches: (of) => of === trigger, remaining: Math.max(0, limit - 1) })
   }
-  if (!patient && obstacle(on.state, capacity, '') === 'loop_policy') {
+  if (obstacle(on.state, capacity, '') === 'loop_policy') {
     if (rule === 'skip') return { left_out: 'loop' }
-    if (rule === 'replace') displace(on, () => true, 0)
+    if (rule === 'replace') displace(on, { remaining: 0 })
   }
-  const waits = obstacle(on.state, capacity, trigger)
-  if (!waits) return { begins: true }
-  return on.state.line.length >= MAX_WAITING && !patient ? { left_out: 'full' } : { waits }
+  const admission = admissionOf(on.state, capacity, trigger)
+  return 'waits' in admission && on.state.line.length >= MAX_WAITING
+    ? { left_out: 'full' }
+    : admission
 }
-
-const displaceOfTrigger = (on: Draft, trigger: string, newcomers: number): void =>
-  displace(
-    on,
-    (of) => of === trigger,
-    Math.max(0, capacityOf(on.state).rule(trigger).limit - newcomers),
-  )
 /**
- * Displaces the matching runs, oldest first, until at most `left` of them remain. Displacements
- * beyond the limit of one commit follow in the next commit.
- * @param waitingToo whether to first displace all matching runs that wait, including those that
- * wait for a slot of the organization.
+ * Applies both rules to a run that returns because it is recovered. It is never rejected and
+ * displaces no run.
+ * @param trigger id of the run's trigger; empty: the run has no trigger.
+ */
+export const judgeReturning = ({ state }: Draft, trigger = ''): Admission =>
+  admissionOf(state, capacityOf(state), trigger)
+
+interface Displacement {
+  /** Selects the runs by the id of their trigger. By default, all runs are selected. */
+  readonly matches?: (trigger: string) => boolean
+  /** Maximum number of the selected active runs that remain. */
+  readonly remaining: number
+  /**
+   * Whether the selected runs that wait remain too, including those that wait for a slot of the
+   * organization. By default, all of them are displaced first.
+   */
+  readonly keepsWaiting?: boolean
+}
+/**
+ * Displaces the selected runs, oldest first. Displacements beyond the limit of one commit follow in
+ * the next commit.
  */
 function displace(
   on: Draft,
-  matches: (trigger: string) => boolean,
-  left: number,
-  waitingToo = true,
+  { matches = () => true, remaining, keepsWaiting = false }: Displacement,
 ): void {
   const { line, active, leaving } = on.state
   const inside = Object.entries(active)
     .filter(([run_id, trigger]) => matches(trigger) && !leaving[run_id])
     .map(([run_id]) => run_id)
-  const waiting = waitingToo
-    ? [
+  const waiting = keepsWaiting
+    ? []
+    : [
         ...line.filter(({ trigger_id = '' }) => matches(trigger_id)).map(({ run_id }) => run_id),
-        ...inside.filter((run_id) => isHeld(on.state, run_id)),
+        ...inside.filter((run_id) => waitsForSlot(on.state, run_id)),
       ]
-    : []
-  const staying = waitingToo ? inside.filter((run_id) => !isHeld(on.state, run_id)) : inside
-  const going = [...waiting, ...staying.slice(0, Math.max(0, staying.length - left))]
+  const staying = keepsWaiting ? inside : inside.filter((run_id) => !waitsForSlot(on.state, run_id))
+  const going = [...waiting, ...staying.slice(0, Math.max(0, staying.length - remaining))]
   for (const run_id of going.slice(0, MAX_DISPLACED)) {
     emit(on, { type: 'run.displaced', run_id })
     tellRun(on, run_id, 'run.displace', on.state.deleted ? { deleted: true } : {})
@@ -165,7 +178,7 @@ function displace(
   if (going.length > MAX_DISPLACED) continueAt(on, on.cause.at + 1)
 }
 /** Displaces all waiting runs, because their loop was deleted. */
-export const dismiss = (on: Draft): void => displace(on, () => true, Infinity)
+export const dismiss = (on: Draft): void => displace(on, { remaining: Infinity })
 /**
  * Continues to displace active runs in favor of waiting runs, for each rule with the policy
  * `replace`.
@@ -173,11 +186,15 @@ export const dismiss = (on: Draft): void => displace(on, () => true, Infinity)
 export function continueDisplacing(on: Draft): void {
   const { record, line } = on.state
   if (!record || line.length === 0) return
-  if (record.concurrency === 'replace') displace(on, () => true, 0, false)
+  if (record.concurrency === 'replace') displace(on, { remaining: 0, keepsWaiting: true })
   for (const trigger of new Set(line.map(({ trigger_id = '' }) => trigger_id))) {
     const { policy, limit } = capacityOf(on.state).rule(trigger)
     if (trigger !== '' && policy === 'replace')
-      displace(on, (of) => of === trigger, Math.max(0, limit - waitingOf(on.state, trigger)), false)
+      displace(on, {
+        matches: (of) => of === trigger,
+        remaining: Math.max(0, limit - waitingOf(on.state, trigger)),
+        keepsWaiting: true,
+      })
   }
 }
 
@@ -186,7 +203,7 @@ export function continueDisplacing(on: Draft): void {
  * keep waiting. Runs beyond the limit of one commit follow in the next commit.
  */
 export function admitWaiting(on: Draft): void {
-  askAgain(on)
+  requestDeclinedSlots(on)
   const { line, record } = on.state
   if (line.length === 0 || record?.status !== 'active') return
   const spent = exhaustion(on.state, on.cause.at)
@@ -205,7 +222,7 @@ export function admitWaiting(on: Draft): void {
     }
     capacity.enter(trigger_id)
     emit(on, { type: 'run.promoted', run_id })
-    if (askForPlace(on, run_id))
+    if (requestSlot(on, run_id))
       tellRun(on, run_id, 'run.hold', { queue_reason: 'plan_concurrency' })
     else tellRun(on, run_id, 'run.begin', { later: true })
   }

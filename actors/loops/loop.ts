@@ -17,8 +17,8 @@ import { isPublishable } from '../../protocol/events/types.ts'
 import { getOwn } from '../../protocol/lookup.ts'
 import type { LoopCommands, LoopEvent, Saving } from '../../protocol/loops/events.ts'
 import { handleId } from '../../protocol/loops/handles.ts'
-import type { PlaceCommands } from '../../protocol/loops/places.ts'
 import type { TriggerFacts, TriggerStanding } from '../../protocol/loops/rows.ts'
+import type { SlotCommands } from '../../protocol/loops/slots.ts'
 import type { LoopStanding } from '../../protocol/loops/standing.ts'
 import { type Actor, type AnyActor, type Cause, defineActor, type Effect } from '../actor.ts'
 import { managed, singleResource } from '../blueprints/managed.ts'
@@ -27,8 +27,8 @@ import { fireAsTest, start } from './client-start.ts'
 import { create, end, remove, settleHandle, update } from './define.ts'
 import type { LoopOptions } from './draft.ts'
 import { errandOf, firingSettled } from './firings.ts'
-import { placeGiven } from './places.ts'
 import { left, returns, spend, wake } from './runs.ts'
+import { slotGranted } from './slots.ts'
 import { standingOf } from './standing.ts'
 import { answerStep, fire, stop } from './start.ts'
 import {
@@ -54,10 +54,10 @@ const toHandle = (handle: string, organization: string, name: string, input: unk
   },
 })
 
-const toPlaces = <N extends 'place.ask' | 'place.return'>(
+const toPlan = <N extends 'place.ask' | 'place.return'>(
   organization: string,
   name: N,
-  input: PlaceCommands[N]['input'],
+  input: SlotCommands[N]['input'],
 ): Effect => ({
   tell: { to: { kind: 'plan', id: organization, project: organization }, name, input },
 })
@@ -196,7 +196,7 @@ export function loopActor(options: LoopOptions): AnyActor {
       'run.spent': bound(spend),
       'handle.settle': settleHandle,
       'loop.end': bound(end),
-      'place.give': bound(placeGiven),
+      'place.give': bound(slotGranted),
       wake: bound(wake),
     },
     records: { 'loop.update': ({ record }) => record },
@@ -227,13 +227,13 @@ export function loopActor(options: LoopOptions): AnyActor {
         },
       ],
       'place.wanted': ({ run_id, loop_id, organization }, { project }) => [
-        toPlaces(organization, 'place.ask', { project, loop_id, run_id }),
+        toPlan(organization, 'place.ask', { project, loop_id, run_id }),
       ],
       'place.returned': ({ run_id, organization }) => [
-        toPlaces(organization, 'place.return', { run_id }),
+        toPlan(organization, 'place.return', { run_id }),
       ],
       'place.declined': ({ run_id, organization }) => [
-        toPlaces(organization, 'place.return', { run_id }),
+        toPlan(organization, 'place.return', { run_id }),
       ],
       'loop.stands': ({ loop_id, version, actions, gone }, { project }) => [
         {

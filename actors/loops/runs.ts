@@ -8,10 +8,10 @@ import { timestamp } from '../../protocol/common.ts'
 import { getOwn } from '../../protocol/lookup.ts'
 import type { LoopCommands, LoopEvent } from '../../protocol/loops/events.ts'
 import type { Cause, Decision } from '../actor.ts'
-import { admitWaiting, continueDisplacing, dismiss, judge } from './admit.ts'
+import { admitWaiting, continueDisplacing, dismiss, judgeReturning } from './admit.ts'
 import { haltIfSpent, updateHalts } from './budget.ts'
 import { decided, draft, emit, emptyDecision, type LoopOptions, tellRun } from './draft.ts'
-import { askForPlace, givePlaceBack } from './places.ts'
+import { requestSlot, returnSlot } from './slots.ts'
 import { standingEvents } from './standing.ts'
 import { fireSchedules } from './start.ts'
 import { isExisting, type LoopState, WINDOW_MS } from './state.ts'
@@ -37,7 +37,7 @@ export function left(
     if (status === 'failed') tellRun(on, run_id, 'run.end', {})
     return decided(on, undefined)
   }
-  givePlaceBack(on, run_id)
+  returnSlot(on, run_id)
   const failures =
     status === 'failed' ? state.failures + 1 : status === 'completed' ? 0 : state.failures
   emit(on, { type: 'run.left', run_id, failures })
@@ -78,7 +78,7 @@ export function returns(
   cause: Cause,
 ): Decision<LoopEvent, undefined> {
   const on = draft(state, cause, options)
-  const verdict = isExisting(state) ? judge(on, trigger_id, true) : { begins: true as const }
+  const verdict = isExisting(state) ? judgeReturning(on, trigger_id) : { begins: true as const }
   const of = {
     run_id,
     ...(trigger_id !== undefined && { trigger_id }),
@@ -90,7 +90,7 @@ export function returns(
   } else {
     emit(on, { type: 'run.admitted', ...of })
     haltIfSpent(on, run_id)
-    if (askForPlace(on, run_id))
+    if (requestSlot(on, run_id))
       tellRun(on, run_id, 'run.hold', { queue_reason: 'plan_concurrency' })
     else tellRun(on, run_id, 'run.begin', {})
   }

@@ -29,7 +29,7 @@ import {
   tellRun,
 } from './draft.ts'
 import { awaitsReadCheck, hold } from './firings.ts'
-import { askForPlace } from './places.ts'
+import { requestSlot } from './slots.ts'
 import {
   type ExistingLoop,
   isExisting,
@@ -120,7 +120,7 @@ export function openRun(on: Draft, wanted: Wanted): Outcome {
   const queue_reason =
     'waits' in verdict
       ? verdict.waits
-      : askForPlace(on, run_id)
+      : requestSlot(on, run_id)
         ? ('plan_concurrency' as const)
         : undefined
   const { plan_concurrency } = on.options

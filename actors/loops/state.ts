@@ -40,9 +40,9 @@ export interface LoopState {
   leaving: Record<string, true>
   line: Waiting[]
   /**
-   * The state of the slot of each active run that needs a slot: requested, held, or declined
-   * because the loop was not active. A run begins, or continues after a recovery, only when it
-   * holds its slot.
+   * The state of the organization's slot of each active run that needs one: requested, held, or
+   * declined because the loop was not active. A run begins, or continues after a recovery, only
+   * when it holds its slot.
    */
   places: Record<string, 'asked' | 'had' | 'declined'>
   /** Number of consecutive failed runs. */

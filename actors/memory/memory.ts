@@ -40,7 +40,11 @@ export interface MemoryState {
   deleted?: true
 }
 type Decided<R> = Decision<MemoryEvent, R>
-type Reason = MemoryChange['reason']
+/** Why an entry changes: the reason, and the run that changes it, if any. */
+interface Occasion {
+  readonly reason: MemoryChange['reason']
+  readonly source_run_id?: string | undefined
+}
 
 /** Prefixes a key, because clients choose keys and may choose `__proto__`. */
 const placeOf = (key: string): string => `/${key}`
@@ -52,8 +56,7 @@ function changeOf(
   memory_key: string,
   { entry_id, version }: Pick<Kept, 'entry_id' | 'version'>,
   operation: MemoryChange['operation'],
-  reason: Reason,
-  source_run_id?: string,
+  { reason, source_run_id }: Occasion,
 ): MemoryChange {
   return {
     id: cause.mint('memory_change'),
@@ -88,13 +91,9 @@ function evicted({ entries }: MemoryState, key: string, cause: Cause): MemoryEve
     .slice(0, over)
     .map(([other, { entry_id, version }]) => ({
       type: 'memory.forgotten',
-      change: changeOf(
-        cause,
-        keyOf(other),
-        { entry_id, version: version + 1 },
-        'deleted',
-        'soft_cap',
-      ),
+      change: changeOf(cause, keyOf(other), { entry_id, version: version + 1 }, 'deleted', {
+        reason: 'soft_cap',
+      }),
     }))
 }
 
@@ -103,9 +102,8 @@ function save(
   state: MemoryState,
   memory_key: string,
   wish: SaveMemory,
-  reason: Reason,
+  occasion: Occasion,
   cause: Cause,
-  source_run_id?: string,
 ): Decided<MemoryEntry> {
   if (state.deleted) return refuse('not_found')
   if (!isMemoryKey(memory_key))
@@ -139,16 +137,9 @@ function save(
     ...(summary && { summary }),
     content,
     ...(metadata && { metadata }),
-    ...(source_run_id !== undefined && { source_run_id }),
+    ...(occasion.source_run_id !== undefined && { source_run_id: occasion.source_run_id }),
   }
-  const change = changeOf(
-    cause,
-    memory_key,
-    entry,
-    before ? 'updated' : 'created',
-    reason,
-    source_run_id,
-  )
+  const change = changeOf(cause, memory_key, entry, before ? 'updated' : 'created', occasion)
   // Replies are stored to answer repeated requests. This reply therefore omits the content, which
   // the gateway has just sent.
   const { content: _, summary: __, metadata: ___, ...reply } = entry
@@ -165,9 +156,8 @@ function save(
 function forget(
   state: MemoryState,
   memory_key: string,
-  reason: Reason,
+  occasion: Occasion,
   cause: Cause,
-  source_run_id?: string,
 ): readonly MemoryEvent[] {
   const before = getOwn(state.entries, placeOf(memory_key))
   return before
@@ -179,8 +169,7 @@ function forget(
             memory_key,
             { entry_id: before.entry_id, version: before.version + 1 },
             'deleted',
-            reason,
-            source_run_id,
+            occasion,
           ),
         },
       ]
@@ -193,15 +182,15 @@ export const memory: Actor<MemoryState, MemoryEvent, Api, 'memory', MemoryComman
   initial: empty,
   decide: {
     'memory.save': (state, { memory_key, ...wish }: Input<Rows['memory.save']>, cause) =>
-      save(state, memory_key, wish, 'api', cause),
+      save(state, memory_key, wish, { reason: 'api' }, cause),
     'memory.forget': (state, { memory_key }, cause) => ({
-      events: forget(state, memory_key, 'api', cause),
+      events: forget(state, memory_key, { reason: 'api' }, cause),
       reply: undefined,
     }),
     'memory.remember': (state, { memory_key, source_run_id, ...wish }, cause) =>
-      save(state, memory_key, wish, 'remembered', cause, source_run_id),
+      save(state, memory_key, wish, { reason: 'remembered', source_run_id }, cause),
     'memory.discard': (state, { memory_key, source_run_id }, cause) => {
-      const events = forget(state, memory_key, 'remembered', cause, source_run_id)
+      const events = forget(state, memory_key, { reason: 'remembered', source_run_id }, cause)
       return { events, reply: { forgotten: events.length > 0 } }
     },
     'memory.clear': (state) => ({

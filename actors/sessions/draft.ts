@@ -122,7 +122,7 @@ export function count(
 }
 
 /** The properties from which a transcript row is created. */
-export interface Row {
+export interface NewRow {
   readonly id?: string
   readonly turn?: { readonly id: string; readonly index: number | null }
   readonly role: TranscriptMessage['role']
@@ -133,7 +133,7 @@ export interface Row {
 }
 const rowOf = (
   on: Draft,
-  row: Row,
+  row: NewRow,
   status: TranscriptMessage['status'],
   sequence: number | null,
 ): TranscriptMessage => ({
@@ -152,12 +152,12 @@ const rowOf = (
   created_at: row.created_at ?? now(on),
 })
 /** Writes a final row with the next sequence number. */
-export function write(on: Draft, row: Row): TranscriptMessage {
+export function write(on: Draft, row: NewRow): TranscriptMessage {
   const message = rowOf(on, row, 'final', on.state.sequence + 1)
-  emit(on, { type: 'message.upsert', ...message, ...saidIn(on, message) })
+  emit(on, { type: 'message.upsert', ...message, ...sourceFacts(on, message) })
   count(on, { message_count: 1 })
   change(on, { last_message_at: now(on) })
-  expires(on)
+  postponeExpiry(on)
   return message
 }
 /**
@@ -176,7 +176,7 @@ export const depthOf = ({ work: { depth, owner } }: Turn): number =>
  * Returns the data for the source event of a row, or an empty object for a row that is not
  * published. Only rows with the role `user` or `assistant` are published.
  */
-function saidIn(
+function sourceFacts(
   { state, change: changed }: Draft,
   { role, turn_id }: TranscriptMessage,
 ): { said?: MessageSourceFacts } {
@@ -195,12 +195,13 @@ function saidIn(
   }
 }
 /** Writes a row that no transcript shows. */
-export const writeHidden = (on: Draft, row: Row): void =>
+export const writeHidden = (on: Draft, row: NewRow): void =>
   emit(on, { type: 'context.stored', message: rowOf(on, row, 'final', on.state.sequence + 1) })
 /** Opens a streaming row, or resets it. */
-export const stream = (on: Draft, row: Row & { readonly id: string }): void =>
+export const stream = (on: Draft, row: NewRow & { readonly id: string }): void =>
   emit(on, { type: 'message.upsert', ...rowOf(on, row, 'streaming', null) })
-function expires(on: Draft): void {
+/** Lets a session with a bounded retention expire its full time after the present message. */
+function postponeExpiry(on: Draft): void {
   const { retention } = on.state.record
   if (retention?.mode === 'bounded' && retention.ttl_seconds !== undefined)
     change(on, { expires_at: timestamp(on.cause.at + retention.ttl_seconds * 1000) })

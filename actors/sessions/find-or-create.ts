@@ -24,7 +24,7 @@ type Seed = SessionSeed & { readonly agent_id: string }
  * Begins a decision on the session of a request. The session is found or created, as the request's
  * `mode` allows.
  */
-export function place(
+export function findOrCreate(
   brand: string,
   state: SessionState,
   seed: Seed,
@@ -64,7 +64,7 @@ export function place(
   const on = draft(state as Live, cause, brand)
   emit(on, {
     type: 'session.created',
-    session: born(seed, at, cause),
+    session: newSession(seed, at, cause),
     root: at.root,
     generation: at.generation,
     ...(seed.visibility && { visibility_requested: true }),
@@ -74,7 +74,7 @@ export function place(
   return on
 }
 
-function born(
+function newSession(
   {
     title = '',
     visibility,
@@ -127,7 +127,7 @@ export const create =
     input: Input<Api['session.create']> & PlaceInput,
     cause: Cause,
   ): Decision<SessionEvent, Session> => {
-    const on = place(brand, state, input, input.place, cause)
+    const on = findOrCreate(brand, state, input, input.place, cause)
     if (isRefusal(on)) return on
     if (on.state.record.status === 'archived') change(on, { status: 'active' })
     return answering(on, ({ record }) => publicSession(record))

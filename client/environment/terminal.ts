@@ -4,6 +4,7 @@
  */
 import { closeSync, constants, openSync } from 'node:fs'
 import type { IPty } from '@lydell/node-pty'
+import type { WorkerTerminal } from '../worker/terminals.ts'
 import { killLeftovers } from './process/leftovers.ts'
 
 export interface TerminalOptions {
@@ -14,19 +15,15 @@ export interface TerminalOptions {
   readonly env: Readonly<Record<string, string>>
   readonly cwd: string
 }
-export interface Terminal {
+/** A program in a terminal of the environment. */
+export interface Terminal extends WorkerTerminal {
   /** Sends input as if it were typed. Ctrl-C is byte 3. */
   write(data: Uint8Array | string): void
-  resize(columns: number, rows: number): void
-  /** Applies backpressure to the program: its output is not read until `resume` is called. */
-  pause(): void
-  resume(): void
   /**
    * Sends SIGHUP, and kills the remaining processes after a grace period. `onExit` is called
    * afterwards.
    */
   close(): void
-  onData(listener: (data: Uint8Array) => void): void
   /**
    * @param listener called once with the exit code, which is 128 plus the signal number after a
    * signal.

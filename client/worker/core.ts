@@ -10,7 +10,7 @@
  * W3. `ended` resolves once, and afterwards no timer and no socket is active.
  */
 import { LOG_FRAME } from '../../protocol/jobs/logs.ts'
-import type { ClaimedJob, Down, Up } from '../../protocol/workers/socket.ts'
+import { type ClaimedJob, type Down, reportErrors, type Up } from '../../protocol/workers/socket.ts'
 import type { Publish } from '../artifacts/publish.ts'
 import { Claims } from './claims.ts'
 import { type ConsoleCapture, captureConsole } from './console.ts'
@@ -168,7 +168,7 @@ export class Core {
   stop(): Promise<WorkerEnd> {
     if (this.#state === 'ended' || this.#leaving === 'stopped') return this.ended
     this.#retire('stopped')
-    this.#jobs.stopAll('the worker is stopping', true)
+    this.#jobs.abortAll('the worker is stopping')
     this.#timers.push(
       this.#clock.after(coreTiming.handlers, () => this.#jobs.abandon()),
       this.#clock.after(coreTiming.stop, () => this.#finish({ reason: 'stopped' })),
@@ -312,7 +312,7 @@ export class Core {
     if (this.#leaving)
       this.#reports.add(job, {
         status: 'cancelled',
-        error_type: 'Cancelled',
+        error_type: reportErrors.cancelled,
         error_message: 'the worker accepts no more jobs',
       })
     else this.#jobs.take(job)
@@ -356,10 +356,7 @@ export class Core {
     for (const cancel of this.#timers) cancel()
     this.#claims.end()
     this.#terminals.closeAll()
-    this.#jobs.stopAll(
-      end.reason === 'failed' ? end.error.message : 'the worker is stopping',
-      false,
-    )
+    this.#jobs.loseAll(end.reason === 'failed' ? end.error.message : 'the worker is stopping')
     this.#reports.stop()
     this.#logs.stop()
     this.#console?.stop()

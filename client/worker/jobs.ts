@@ -9,7 +9,7 @@
  *     handler returns.
  */
 import { inspect } from 'node:util'
-import type { ClaimedJob } from '../../protocol/workers/socket.ts'
+import { type ClaimedJob, reportErrors } from '../../protocol/workers/socket.ts'
 import type { Publish } from '../artifacts/publish.ts'
 import type { ConsoleCapture } from './console.ts'
 import { jobLog, type Logs, type WriteLine } from './logs.ts'
@@ -74,7 +74,7 @@ export class Jobs {
     if (this.free === 0)
       return void this.#world.report(job, {
         status: 'failed',
-        error_type: 'WorkerOverCapacity',
+        error_type: reportErrors.over_capacity,
         error_message: `all ${this.#world.concurrency} slots are in use`,
       })
     const name = job.action_name ?? String(job.spec['action_name'] ?? '')
@@ -119,22 +119,20 @@ export class Jobs {
   beatAll(): void {
     for (const running of this.#running.values()) if (!running.settled) this.#beat(running)
   }
-  /**
-   * Signals every job to stop.
-   * @param report whether their outcomes are still reported.
-   */
-  stopAll(reason: string, report: boolean): void {
-    for (const running of [...this.#running.values()]) {
-      if (report) this.#abort(running, reason)
-      else this.#lose(running, reason)
-    }
+  /** Signals every job to stop. Their outcomes are still reported. */
+  abortAll(reason: string): void {
+    for (const running of [...this.#running.values()]) this.#abort(running, reason)
+  }
+  /** Signals every job to stop, without reporting their outcomes. */
+  loseAll(reason: string): void {
+    for (const running of [...this.#running.values()]) this.#lose(running, reason)
   }
   /** Reports the remaining jobs as cancelled, without waiting for their handlers. */
   abandon(): void {
     for (const running of [...this.#running.values()])
       this.#settle(running, {
         status: 'cancelled',
-        error_type: 'Cancelled',
+        error_type: reportErrors.cancelled,
         error_message: 'the worker stopped before its handler finished',
       })
   }
@@ -168,7 +166,7 @@ export class Jobs {
     if (stop.signal.aborted)
       outcome = {
         status: 'cancelled',
-        error_type: 'Cancelled',
+        error_type: reportErrors.cancelled,
         error_message: (stop.signal.reason as Error).message,
       }
     this.#settle(running, outcome)

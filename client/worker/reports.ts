@@ -3,8 +3,7 @@
  * until it is acknowledged or permanently rejected, or the worker ends. Until then, it is sent
  * again after every registration and every 10 s. The service handles repeats idempotently.
  */
-import type { Up } from '../../protocol/workers/socket.ts'
-import { sizes } from '../../protocol/workers/socket.ts'
+import { reportErrors, sizes, type Up } from '../../protocol/workers/socket.ts'
 import type { Cancel, Clock } from './ports.ts'
 
 export type Report = Extract<Up, { type: 'job.report' }>
@@ -59,7 +58,7 @@ export class Reports {
       JSON.stringify({
         ...lease,
         status: 'failed',
-        error_type: 'ResultTooLarge',
+        error_type: reportErrors.result_too_large,
         error_message: `the report is larger than ${sizes.frame} bytes`,
       })
     this.#pending.set(message_id, { job_id: id, lease_token, text })

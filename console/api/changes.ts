@@ -63,10 +63,13 @@ function follow(source: Source, project: string, listener: Listener): () => void
  * any record of the kind may have changed. The kind `*` means that changes may have been missed, so
  * everything must be loaded again. The kind `refused` means that the subscription was refused, for
  * example after a permission was revoked.
- * @param runs whether to include runs, with the kind `run`.
+ * @param of the project, and whether to include its runs, with the kind `run`.
  * @returns a function that removes the listener.
  */
-export function onChange(project: string, runs: boolean, listener: Listener): () => void {
+export function onChange(
+  { project, runs = false }: { readonly project: string; readonly runs?: boolean },
+  listener: Listener,
+): () => void {
   const stops = [follow('changes', project, listener)]
   if (runs) stops.push(follow('runs', project, listener))
   return () => {

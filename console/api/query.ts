@@ -163,7 +163,7 @@ export function useQuery<N extends CallName>(
     const wanted = followed.split(',')
     const stop =
       typeof project === 'string' && followed !== ''
-        ? onChange(project, wanted.includes('run'), (kind, changed) => {
+        ? onChange({ project, runs: wanted.includes('run') }, (kind, changed) => {
             const isOther = only !== undefined && changed !== undefined && changed !== only
             if (kind === '*' || (wanted.includes(kind) && !isOther)) scheduleLoad(entry)
           })

@@ -3,6 +3,8 @@
  * the record. If somebody else changes an edited field, the person decides which value to keep.
  */
 import { useState } from 'preact/hooks'
+import type { CallInput, CallName } from '../api/client.ts'
+import { updateIf } from '../api/save.ts'
 import { useLeaveQuestion } from './unsaved.ts'
 import { changesOf, conflictsOf } from './value.ts'
 
@@ -13,7 +15,7 @@ interface Versioned {
 }
 
 /** The edits of a form. `T` are its values. */
-interface Edits<R, T> {
+export interface Edits<T> {
   /** The values to show. */
   readonly shown: T
   /** The values of the stored record. */
@@ -28,13 +30,16 @@ interface Edits<R, T> {
   readonly keep: () => void
   /** Takes the stored values of the fields in conflict. */
   readonly take: () => void
+  /** Discards all edits. */
+  readonly discard: () => void
   /**
-   * Notes the current record before an update.
-   * @returns whether the update overwrites nothing that the person has not seen.
+   * Updates the record, unless this would overwrite a value that the person has not seen. In that
+   * case, `conflicts` names the fields.
+   * @param name a conditional command (`protocol/conditional.ts`).
+   * @returns whether the record was updated.
+   * @throws ApiError if the service refuses.
    */
-  readonly accepts: (record: R) => boolean
-  /** Must be called with the record after an update. */
-  readonly saved: (record: R) => void
+  readonly update: <N extends CallName>(name: N, input: CallInput<N>) => Promise<boolean>
 }
 
 /**
@@ -45,7 +50,7 @@ interface Edits<R, T> {
 export function useEdits<R extends Versioned, T extends object>(
   loaded: R,
   valuesOf: (record: R) => T,
-): Edits<R, T> {
+): Edits<T> {
   const [edits, setEdits] = useState<Partial<T>>({})
   /** For each edited field, the stored value at the time when the person began to edit it. */
   const [bases, setBases] = useState<Partial<T>>({})
@@ -82,14 +87,17 @@ export function useEdits<R extends Versioned, T extends object>(
     },
     keep: () => setBases({ ...bases, ...stored }),
     take: () => setEdits(without(conflicts)),
-    accepts: (current) => {
-      setSeen(current)
-      const values = valuesOf(current) as Fields
-      return conflictsOf(changes as Fields, bases as Fields, values).length === 0
-    },
-    saved: (current) => {
-      setSeen(current)
+    discard: () => setEdits({}),
+    update: async (name, input) => {
+      const saved = await updateIf(name, input, (current) => {
+        setSeen(current as unknown as R)
+        const values = valuesOf(current as unknown as R) as Fields
+        return conflictsOf(changes as Fields, bases as Fields, values).length === 0
+      })
+      if (saved === undefined) return false
+      setSeen(saved as unknown as R)
       setEdits({})
+      return true
     },
   }
 }

@@ -18,5 +18,6 @@ export const formText = messages('form', {
   noValue: 'no value',
   keepMine: 'Keep my changes',
   takeTheirs: 'Take the stored values',
+  save: 'Save',
   needed: (label: string) => `${label} *`,
 })

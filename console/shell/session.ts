@@ -164,7 +164,7 @@ export function followSession(): void {
   effect(() => {
     const name = entered.value
     if (name === '') return undefined
-    return onChange(name, false, (kind) => {
+    return onChange({ project: name }, (kind) => {
       if (OF_PERMISSIONS.has(kind)) refreshSoon()
     })
   })

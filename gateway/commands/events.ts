@@ -17,20 +17,27 @@ const named = (make: (index: number) => string, count: number): Named => ({
   ids: Array.from({ length: count }, (_, index) => make(index)),
 })
 
+/** A request that publishes events. */
+interface Publication {
+  readonly edge: Edge
+  readonly call: Call
+  readonly identity: Identity
+  readonly origin: Origin
+}
 /**
  * Returns the reply of the `events` actor once the actor has decided which events are duplicates.
  * An actor without the necessary deduplication keys changes nothing and replies `unsure`. The
  * command is then repeated under the same command id, with the keys from a view.
  */
-async function sure<N extends 'event.publish' | 'event.publish_many'>(
-  { world }: Edge,
-  { project, query, body, slots }: Call,
-  { command_id, fingerprint }: Identity,
-  origin: Origin,
+async function decided<N extends 'event.publish' | 'event.publish_many'>(
+  { edge, call, identity, origin }: Publication,
   name: N,
   input: Named,
   reply: CommandReply<'events', N>,
 ): Promise<CommandReply<'events', N> | Refusal> {
+  const { world } = edge
+  const { project, query, body, slots } = call
+  const { command_id, fingerprint } = identity
   if (!project) return reply
   const command = {
     project: project.id,
@@ -59,11 +66,8 @@ const one: Prepare = (edge, call, identity, origin): Prepared => {
   return {
     input: { ...input },
     answer: (reply) =>
-      sure(
-        edge,
-        call,
-        identity,
-        origin,
+      decided(
+        { edge, call, identity, origin },
         'event.publish',
         input,
         reply as CommandReply<'events', 'event.publish'>,
@@ -80,11 +84,8 @@ const many: Prepare = (edge, call, identity, origin): Prepared => {
   return {
     input: { ...input },
     answer: async (first) => {
-      const reply = await sure(
-        edge,
-        call,
-        identity,
-        origin,
+      const reply = await decided(
+        { edge, call, identity, origin },
         'event.publish_many',
         input,
         first as CommandReply<'events', 'event.publish_many'>,

@@ -14,11 +14,10 @@ import { handleId } from '../../protocol/loops/handles.ts'
 import type { TriggerFacts } from '../../protocol/loops/rows.ts'
 import { countRefusal } from '../auth/rate.ts'
 import type { Edge } from '../call.ts'
-import { parseJson } from '../http/json.ts'
 import { originOf } from '../http/origin.ts'
 import type { Incoming } from '../http/request.ts'
 import type { Answer } from '../http/respond.ts'
-import { unsafeValueFault } from '../http/validate.ts'
+import { readObject } from '../http/validate.ts'
 import type { Handler } from '../serve.ts'
 import { secretPlace } from './loops.ts'
 import { acceptedEvent, publishEvent, publishedUnder } from './publish-idempotently.ts'
@@ -179,14 +178,7 @@ function keyBehind(secret: Uint8Array): Uint8Array {
 /** Parses the body as a JSON object. An empty body is an empty object. */
 function bodyOf({ body, broken }: Incoming): JsonObject | Refusal {
   if (broken) return refuseFields({ field: 'body', message: 'is not UTF-8' })
-  if (body.trim() === '') return {}
-  const parsed = parseJson(body)
-  if ('fault' in parsed) return refuseFields({ field: 'body', message: parsed.fault })
-  const { value } = parsed
-  if (typeof value !== 'object' || value === null || Array.isArray(value))
-    return refuseFields({ field: 'body', message: 'must be a JSON object', expected: 'object' })
-  const fault = unsafeValueFault(value)
-  return fault ? refuseFields({ ...fault, field: fault.field || 'body' }) : (value as JsonObject)
+  return body.trim() === '' ? {} : readObject(body)
 }
 
 /**

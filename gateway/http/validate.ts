@@ -4,7 +4,7 @@
  */
 
 import type { TSchema } from 'typebox'
-import { wholeOf } from '../../protocol/common.ts'
+import { type JsonObject, wholeOf } from '../../protocol/common.ts'
 import type { Row } from '../../protocol/contract.ts'
 import {
   type FieldError,
@@ -164,6 +164,20 @@ export function readBody(
   const meant = text.includes('null') ? withoutNulls(schema, value) : value
   const faults = further?.(meant as never) ?? []
   return faults.length > 0 ? refuseFields(...faults) : (meant as Values)
+}
+
+/**
+ * Parses a body as a JSON object of any content, for requests of other systems. Their form is not
+ * declared by a row.
+ */
+export function readObject(text: string): JsonObject | Refusal {
+  const parsed = parseJson(text)
+  if ('fault' in parsed) return refuseFields({ field: 'body', message: parsed.fault })
+  const { value } = parsed
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    return refuseFields({ field: 'body', message: 'must be a JSON object', expected: 'object' })
+  const fault = unsafeValueFault(value)
+  return fault ? refuseFields({ ...fault, field: fault.field || 'body' }) : (value as JsonObject)
 }
 
 /**

@@ -34,7 +34,7 @@ const PAGE = 100
 type Given = Answer | Refusal | undefined
 type Replied = McpAnswer | Refusal | undefined
 
-interface Mcp {
+export interface Mcp {
   /** Answers a message, or opens a stream and returns undefined. */
   run(call: Call, exchange: Exchange): Promise<Given>
   /**

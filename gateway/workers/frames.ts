@@ -6,7 +6,7 @@
 import type { TSchema } from 'typebox'
 import { Compile } from 'typebox/compile'
 import { explain } from '../../protocol/rules/schema-faults/explain.ts'
-import { type FrameError, type Up, up } from '../../protocol/workers/socket.ts'
+import { type FrameError, reportErrors, type Up, up } from '../../protocol/workers/socket.ts'
 import { MAX_NAMES, parseJson } from '../http/json.ts'
 
 /**
@@ -96,7 +96,7 @@ function mended(frame: Readonly<Record<string, unknown>>, job_id: string): Up {
     ((rest.status ?? 'completed') === 'completed' ? faults.get('result') : undefined)
   const failed = unclear !== undefined && {
     status: 'failed',
-    error_type: 'ResultInvalid',
+    error_type: reportErrors.result_invalid,
     error_message: `the report is invalid: ${unclear}`,
   }
   return { ...rest, ...failed, type: 'job.report', job_id, lease_token } as Up

@@ -8,7 +8,7 @@
 import { errors, isRefusal } from '../../protocol/errors.ts'
 import type { JobReport } from '../../protocol/internal.ts'
 import type { CommandReply } from '../../protocol/queries/commands.ts'
-import { sizes, type Up } from '../../protocol/workers/socket.ts'
+import { reportErrors, sizes, type Up } from '../../protocol/workers/socket.ts'
 import { unsafeValueFault } from '../http/validate.ts'
 import type { Outcome } from '../ports.ts'
 import { backoffMs, sleep } from '../timing.ts'
@@ -99,13 +99,9 @@ function conclude(
 /** Maximum lengths of the stored error texts in characters. Longer texts are truncated. */
 const MAX_LENGTHS = { type: 256, message: 16_384 } as const
 
-/**
- * Error types of results that cannot be stored. `readFrame` and worker libraries also report them.
- * The worker has executed the job, so the job fails without another attempt.
- */
-const unstorable = { invalid: 'ResultInvalid', large: 'ResultTooLarge' } as const
+/** Whether the worker has executed a job whose result cannot be stored. */
 const isUnstorable = (error_type: string | undefined): boolean =>
-  error_type === unstorable.invalid || error_type === unstorable.large
+  error_type === reportErrors.result_invalid || error_type === reportErrors.result_too_large
 
 /**
  * Converts a report to the input of its queue's command. Only a completed job has a result. A
@@ -123,7 +119,7 @@ function outcomeOf(
         ...lease,
         status: 'failed',
         final: true,
-        error_type: unstorable.invalid,
+        error_type: reportErrors.result_invalid,
         error_message: `the result cannot be stored: ${fault.field}: ${fault.message}`.slice(
           0,
           MAX_LENGTHS.message,
@@ -138,7 +134,7 @@ function outcomeOf(
         ...lease,
         status: 'failed',
         final: true,
-        error_type: unstorable.large,
+        error_type: reportErrors.result_too_large,
         error_message: `the result is larger than ${sizes.result} bytes`,
       }
     }

@@ -18,17 +18,13 @@
 import { openLeaseGate } from '../../gateway/lease-gate.ts'
 import type { MaybePromise } from '../../gateway/maybe-promise.ts'
 import type { Log, World } from '../../gateway/ports.ts'
-import { atMost, backoffMs, sleep } from '../../gateway/timing.ts'
-import { errors, isRefusal } from '../../protocol/errors.ts'
+import { atMost } from '../../gateway/timing.ts'
+import { isRefusal } from '../../protocol/errors.ts'
 import type { Take } from '../../protocol/internal.ts'
-import { queueOfLease } from '../../protocol/jobs/lease-token.ts'
-import type { CommandInput, CommandName } from '../../protocol/queries/commands.ts'
-import type { AddressOf } from '../../protocol/queries/owners.ts'
-import { shardOf } from '../../protocol/subjects.ts'
 import type { GatewayMessage, Offer, OfferReply } from '../../protocol/workers/messages.ts'
-import { type ClaimedJob, sizes } from '../../protocol/workers/socket.ts'
+import { type ClaimedJob, reportErrors, sizes } from '../../protocol/workers/socket.ts'
 import { type Handler, type Handlers, NOT_OURS, type Outcome } from './handler.ts'
-import { systemOrigin } from './system-origin.ts'
+import { type JobLease, jobLease } from './job-lease.ts'
 
 export interface ExecutorParts {
   readonly world: Pick<
@@ -63,8 +59,8 @@ export interface Executor {
 const RESERVATION_MS = 5000
 /** Milliseconds for which `stop` waits for work in progress, and then for reports. */
 const STOP_TIMEOUT_MS = { work: 5000, reports: 3000 } as const
-/** Initial and maximum delay before a report is sent again, in milliseconds. */
-const RETRY_MS = { first: 500, last: 10_000 } as const
+/** The report with which a job returns to its queue. No attempt is used. */
+const RETURNED: Outcome = { status: 'failed', error_type: reportErrors.over_capacity }
 
 interface Running {
   readonly project: string
@@ -73,7 +69,7 @@ interface Running {
   readonly abort: AbortController
   /** The reason why the job was aborted. */
   why?: 'lost' | 'cancelled' | 'stopping'
-  stopBeating: () => void
+  readonly stopBeating: () => void
   readonly done: Promise<void>
 }
 
@@ -85,11 +81,21 @@ const kept = (outcome: Outcome): Outcome =>
   outcome.result && Buffer.byteLength(JSON.stringify(outcome.result)) > sizes.result
     ? {
         status: 'failed',
-        error_type: 'ResultTooLarge',
+        error_type: reportErrors.result_too_large,
         error_message: `the result is larger than ${sizes.result} bytes`,
         final: true,
       }
     : outcome
+
+/**
+ * Returns the outcome that is reported for an attempt. Undefined if its lease was lost.
+ * @param why the reason why the attempt was aborted, if it was.
+ */
+function reported(outcome: Outcome | typeof NOT_OURS, why: Running['why']): Outcome | undefined {
+  if (why === 'lost') return undefined
+  if (why === 'cancelled') return { status: 'cancelled' }
+  return why === 'stopping' || outcome === NOT_OURS ? RETURNED : outcome
+}
 
 /** Starts accepting jobs. */
 export function startExecutor({
@@ -178,129 +184,61 @@ export function startExecutor({
       : undefined
   }
 
-  const queueOf = (
-    project: string,
-    { id, lease_token }: Pick<ClaimedJob, 'id' | 'lease_token'>,
-  ): AddressOf<'queue'> | undefined => {
-    const queue = queueOfLease(lease_token)
-    const shard = shardOf('job', id, world.settings.shards)
-    return queue === undefined || shard === undefined
-      ? undefined
-      : { project, kind: 'queue', id: `${shard}.${queue}` }
-  }
-  const command = <N extends CommandName<'queue'>>(
-    to: AddressOf<'queue'>,
-    name: N,
-    input: CommandInput<'queue', N>,
-    command_id = world.newCommandId(),
-  ) =>
-    world.command({
-      ...to,
-      command_id,
-      name,
-      input,
-      origin: systemOrigin(world, mailbox),
-    })
-
-  async function report(
-    to: AddressOf<'queue'>,
-    { id, lease_token }: ClaimedJob,
-    outcome: Outcome,
-  ): Promise<void> {
-    const command_id = world.newCommandId()
-    const end = world.now() + world.settings.timing.lease * 1000
-    for (let failures = 0; ; failures++) {
-      const decided = await command(
-        to,
-        'queue.report',
-        { job_id: id, lease_token, ...outcome },
-        command_id,
-      )
-      if (!isRefusal(decided) || !('retryable' in errors[decided.refused]) || world.now() >= end)
-        return
-      await sleep(world, backoffMs(failures, RETRY_MS))
-    }
-  }
-
-  function beat(to: AddressOf<'queue'>, job: ClaimedJob, one: Running): void {
-    one.stopBeating = world.later(world.settings.timing.cadence * 1000, () => {
-      void command(to, 'queue.heartbeat', {
-        job_id: job.id,
-        lease_token: job.lease_token,
-        gateway: mailbox,
-      }).then((decided) => {
-        if (running.get(job.id) !== one) return
-        const reply = isRefusal(decided) ? undefined : decided.reply
-        if (reply && !reply.alive) end(one, 'lost')
-        else if (reply?.cancel) end(one, 'cancelled')
-        else beat(to, job, one)
-      })
-    })
-  }
   function end(one: Running, why: NonNullable<Running['why']>): void {
     one.why ??= why
     one.abort.abort()
   }
 
-  async function work(
-    to: AddressOf<'queue'>,
+  async function perform(
     project: string,
     job: ClaimedJob,
-    one: () => Running,
     signal: AbortSignal,
-  ): Promise<void> {
-    let outcome: Outcome | typeof NOT_OURS
+  ): Promise<Outcome | typeof NOT_OURS> {
     try {
-      outcome =
-        (await becomesFresh()) && !signal.aborted
-          ? ((await handlers[job.kind]?.perform({ project, job, signal })) ?? NOT_OURS)
-          : NOT_OURS
+      if (!(await becomesFresh()) || signal.aborted) return NOT_OURS
+      const outcome = (await handlers[job.kind]?.perform({ project, job, signal })) ?? NOT_OURS
+      return outcome === NOT_OURS ? outcome : kept(outcome)
     } catch (error) {
       world.log.error(
         { event: 'executor_job_failed', err: error, job: job.id },
         'executor job failed',
       )
-      outcome = {
+      return {
         status: 'failed',
         error_type: 'internal',
         error_message: 'an internal error occurred',
       }
     }
-    if (outcome !== NOT_OURS) outcome = kept(outcome)
-    const { why } = one()
-    if (why === 'cancelled') outcome = { status: 'cancelled' }
-    else if (why === 'stopping') outcome = NOT_OURS
-    if (why !== 'lost')
-      await (outcome === NOT_OURS
-        ? report(to, job, { status: 'failed', error_type: 'WorkerOverCapacity' })
-        : report(to, job, outcome))
-    one().stopBeating()
+  }
+
+  /** Performs a job, and reports its outcome. */
+  async function work(one: Running, lease: JobLease, job: ClaimedJob): Promise<void> {
+    const outcome = await perform(one.project, job, one.abort.signal)
+    const outcomeToReport = reported(outcome, one.why)
+    if (outcomeToReport) await lease.report(outcomeToReport)
+    one.stopBeating()
     running.delete(job.id)
     settle()
   }
 
   function assign(project: string, job: ClaimedJob): boolean {
-    const to = queueOf(project, job)
+    const lease = jobLease({ world, mailbox }, project, job)
     const known = running.get(job.id)
     if (known?.token === job.lease_token) return true
     const was = promised.has(job.id)
     free(job.id)
     // The job has a newer lease, so the running attempt has lost its lease without being notified.
     if (known) end(known, 'lost')
-    if (!to || known || stopping || (!was && room(project) <= 0)) return false
-    const abort = new AbortController()
-    let one: Running
-    const begun = Promise.resolve().then(() => work(to, project, job, () => one, abort.signal))
-    one = {
+    if (!lease || known || stopping || (!was && room(project) <= 0)) return false
+    const one: Running = {
       project,
       kind: job.kind,
       token: job.lease_token,
-      abort,
-      stopBeating: () => {},
-      done: begun,
+      abort: new AbortController(),
+      stopBeating: lease.renew((why) => end(one, why)),
+      done: Promise.resolve().then(() => work(one, lease, job)),
     }
     running.set(job.id, one)
-    beat(to, job, one)
     settle()
     return true
   }
@@ -323,8 +261,8 @@ export function startExecutor({
       settle()
       const worked = () => Promise.all([...running.values()].map(({ done }) => done))
       const early = [...running.values()].flatMap((one) => {
-        const patience = handlers[one.kind]?.patience
-        return patience === undefined ? [] : [world.later(patience, () => end(one, 'stopping'))]
+        const grace = handlers[one.kind]?.graceMs
+        return grace === undefined ? [] : [world.later(grace, () => end(one, 'stopping'))]
       })
       await atMost(world, STOP_TIMEOUT_MS.work, worked())
       for (const cancel of early) cancel()

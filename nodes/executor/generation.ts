@@ -116,7 +116,7 @@ export function generations({
   }
 
   return {
-    patience: STOP_GRACE_MS,
+    graceMs: STOP_GRACE_MS,
     takes: (_, { kind, executor_kind }) =>
       kind === 'llm_generation' && executor_kind === 'server_worker' ? {} : undefined,
     async perform({ project, job, signal }) {

@@ -39,7 +39,7 @@ export interface Handler {
    * Milliseconds for which a stopping executor lets an attempt continue before it returns the job
    * to its queue. Must be less than the executor's own timeout, which is the default.
    */
-  readonly patience?: number
+  readonly graceMs?: number
 }
 /** Handlers by kind of job. */
 export type Handlers = Readonly<Partial<Record<JobHeader['kind'], Handler>>>

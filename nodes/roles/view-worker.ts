@@ -6,7 +6,7 @@
  *
  * Invariants:
  * A1. The death of a thread loses nothing. The file of the view remains, and the next thread
- *     continues from the position in the file. Pending queries are answered with `behind`.
+ *     continues from the position in the file. Pending queries are answered with `viewBehind`.
  * A2. The answer to a query without a required freshness (`fresh`) covers the journal up to its end
  *     at the time of the query. If this process is certain of that end, it passes the end to the
  *     thread, which then need not look it up.
@@ -17,7 +17,7 @@ import { cursorOf } from '../../protocol/entry.ts'
 import { extended } from '../../protocol/rules/extended.ts'
 import type { DistanceEngine } from '../../views/tables/tables/vectors/distance.ts'
 import type { Message } from '../../views/view.ts'
-import { behind } from '../../views/view.ts'
+import { viewBehind } from '../../views/view.ts'
 import { NewerRelease } from '../host/memory/codec.ts'
 import { StartFault } from '../process/fault.ts'
 import { type LogEntry, writeEntry } from './thread-log.ts'
@@ -142,7 +142,7 @@ export function serveViewInThread(terms: ThreadTerms, ports: ThreadPorts): Threa
       return calls
         .call('ask', extended(question, known !== undefined && { fresh: known }))
         .catch((error: unknown) => {
-          if (error instanceof ThreadGone) return behind
+          if (error instanceof ThreadGone) return viewBehind
           throw error
         })
     },

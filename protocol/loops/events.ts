@@ -163,7 +163,7 @@ export type LoopEvent =
       readonly triggers: readonly Watch[]
     })
   /**
-   * The state of an admitted run's slot under the organization-wide limit (`places.ts`): the loop
+   * The state of an admitted run's slot under the organization-wide limit (`slots.ts`): the loop
    * requests the slot (`wanted`), takes it (`taken`), declines it while the loop is not active
    * (`declined`), or returns it (`returned`).
    */

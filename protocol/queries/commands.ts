@@ -18,7 +18,7 @@ import type {
 import type { Published, SourceCommands } from '../events/sources.ts'
 import type { InteractionCommands, QueueCommands, RunCommands } from '../internal.ts'
 import type { HandleCommands, LoopCommands } from '../loops/events.ts'
-import type { PlaceCommands } from '../loops/places.ts'
+import type { SlotCommands } from '../loops/slots.ts'
 import type { MemoryCommands } from '../memory/schema.ts'
 import type {
   PreferencesCommands,
@@ -48,7 +48,7 @@ interface InternalCommands {
   memory: MemoryCommands
   session: SessionCommands
   delivery: DeliveryCommands
-  plan: PlaceCommands
+  plan: SlotCommands
   artifact: ArtifactCommands
   artifact_key: ArtifactKeyCommands
   table: TableCommands & BindingCommands

@@ -142,7 +142,8 @@ function conditionsOf(
   return { conditions, faults }
 }
 
-const ascending = (name: SystemField): SortField => ({
+/** Returns the ascending order of a system field. */
+export const ascending = (name: SystemField): SortField => ({
   field: { name, type: systemFields[name], system: name },
   descending: false,
 })

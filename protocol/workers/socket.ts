@@ -288,6 +288,19 @@ export const sizes = {
   outbound: 900 * 1024,
 } as const
 
+/**
+ * Error types of reports that have a meaning of their own. `over_capacity`: the worker had no free
+ * slot, so the job returns to its queue, and no attempt is used. `cancelled`: the worker stopped
+ * the job. `result_invalid` and `result_too_large`: the result cannot be stored, and the job fails
+ * without another attempt.
+ */
+export const reportErrors = {
+  over_capacity: 'WorkerOverCapacity',
+  cancelled: 'Cancelled',
+  result_invalid: 'ResultInvalid',
+  result_too_large: 'ResultTooLarge',
+} as const
+
 /** The registration of a worker instance. Times are Unix milliseconds. */
 export interface Registration {
   readonly instance: string

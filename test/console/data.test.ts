@@ -1,8 +1,9 @@
 /** Parts of the table, artifact and environment pages that need no browser. */
 import fc from 'fast-check'
 import t from 'tap'
+import { tagLines, tagsOfLines } from '../../console/form/tag-lines.ts'
 import { withFrame } from '../../console/pages/environments/followed-log.ts'
-import { repositoriesOf, tagLines, tagsOf } from '../../console/pages/environments/state.ts'
+import { repositoriesOf } from '../../console/pages/environments/state.ts'
 import { linesOf } from '../../console/pages/tables/files/export.ts'
 import {
   bulksOf,
@@ -276,7 +277,7 @@ t.test('no more than the limit of a file is read', async (t) => {
 })
 
 t.test('tags and repositories are entered as lines', async (t) => {
-  t.strictSame(tagsOf(' team = sales \n\nflag\n'), { team: 'sales', flag: '' })
+  t.strictSame(tagsOfLines(' team = sales \n\nflag\n'), { team: 'sales', flag: '' })
   t.equal(tagLines({ team: 'sales' }), 'team=sales')
   t.strictSame(repositoriesOf('a/b push\nc/d'), [
     { full_name: 'a/b', push: true },

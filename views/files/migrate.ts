@@ -8,7 +8,7 @@
  * Unix milliseconds. `record` is JSON, mostly as clients see it. In the tables `runs`, `steps`,
  * `jobs` and `invocations` it is in the compact form of `Shapes`. A row of the timeline contains
  * the events of one entry, see `TimelineRow`. A row of the feed contains many frames, see
- * `frames.ts`, and the cursor of the last frame.
+ * `views/tables/runs/frames.ts`, and the cursor of the last frame.
  */
 import type { Database } from 'better-sqlite3'
 import { tables } from '../views.ts'

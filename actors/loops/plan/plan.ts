@@ -1,7 +1,7 @@
 /**
  * The actor of the organization's concurrency slots: the single writer of the count of active loop
  * runs across all projects. Loops request slots only while the operator has set a limit
- * (actors/loops/places.ts).
+ * (actors/loops/slots.ts).
  *
  * Invariants:
  * P1. No slot is granted while `limit` or more slots are in use. Slots are granted in FIFO order.
@@ -10,7 +10,7 @@
  */
 import type { Api } from '../../../protocol/api.ts'
 import { getOwn } from '../../../protocol/lookup.ts'
-import type { PlaceCommands, PlaceEvent, SlotRequest } from '../../../protocol/loops/places.ts'
+import type { SlotCommands, SlotEvent, SlotRequest } from '../../../protocol/loops/slots.ts'
 import type { Actor, Decided } from '../../actor.ts'
 
 /** Maximum number of slots that one commit grants. The rest follow in the next commit. */
@@ -37,17 +37,17 @@ export function planActor({
   plan_concurrency: limit = Infinity,
 }: {
   readonly plan_concurrency?: number
-}): Actor<PlanState, PlaceEvent, Api, 'plan', PlaceCommands> {
+}): Actor<PlanState, SlotEvent, Api, 'plan', SlotCommands> {
   const roomIn = ({ given }: PlanState): number => Math.max(0, limit - Object.keys(given).length)
   /**
    * Returns the events that grant slots to the first waiting runs.
    * @param capacity number of free slots, including a slot that the same decision frees.
    */
-  const give = ({ line }: PlanState, capacity: number): PlaceEvent[] =>
+  const give = ({ line }: PlanState, capacity: number): SlotEvent[] =>
     line
       .slice(0, Math.min(capacity, MAX_GRANTED))
       .map((wanting) => ({ ...wanting, type: 'place.given' }))
-  const done = (events: readonly PlaceEvent[]): Decided<PlaceEvent, undefined> => ({
+  const done = (events: readonly SlotEvent[]): Decided<SlotEvent, undefined> => ({
     events,
     reply: undefined,
   })

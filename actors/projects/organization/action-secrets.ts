@@ -31,15 +31,20 @@ const MAX_VERSIONS = 50
 /** Default number of seconds for which receivers still accept the previous version. */
 const OVERLAP_S = 86_400
 
-type What = Extract<OrganizationActionEvent, { type: 'organization_action.secret_changed' }>['what']
+type SecretChanged = Extract<
+  OrganizationActionEvent,
+  { type: 'organization_action.secret_changed' }
+>
+/** A change of one version: what happened to which version, and the resulting versions. */
+interface Change extends Pick<SecretChanged, 'what' | 'version' | 'secret'> {
+  readonly versions: readonly SecretVersion[]
+  /** The version that signs calls after the change. */
+  readonly active: number | undefined
+}
 function changed(
   action: OrganizationAction,
-  what: What,
-  version: number,
-  versions: readonly SecretVersion[],
-  active: number | undefined,
+  { what, version, versions, active, secret }: Change,
   at: number,
-  secret?: SealedSecret,
 ): Decided {
   const gone = (one: SecretVersion) => one.status === 'retired' || one.status === 'revoked'
   const forgotten = new Set(
@@ -83,12 +88,14 @@ export function rotateSecret(
   const before = secret_versions.map((one) => (one.status === 'pending' ? revoked(one, at) : one))
   return changed(
     kept.action,
-    'rotated',
-    version,
-    [...before, { version, status: 'pending', created_at: timestamp(at) }],
-    active_signing_version,
+    {
+      what: 'rotated',
+      version,
+      versions: [...before, { version, status: 'pending', created_at: timestamp(at) }],
+      active: active_signing_version,
+      secret: { sealed },
+    },
     at,
-    { sealed },
   )
 }
 
@@ -130,7 +137,8 @@ export function activateSecret(
       ? { ...other, status: 'retired', accept_until: now, retired_at: now }
       : { ...other, status: 'retiring', accept_until: until }
   })
-  return changed(action, 'activated', one.version, versions, one.version, at)
+  const { version } = one
+  return changed(action, { what: 'activated', version, versions, active: version }, at)
 }
 
 /**
@@ -155,14 +163,8 @@ export function revokeSecret(
   const versions = action.secret_versions.map((other) =>
     other.version === one.version ? revoked(other, at) : other,
   )
-  return changed(
-    action,
-    'revoked',
-    one.version,
-    versions,
-    one.status === 'active' ? undefined : action.active_signing_version,
-    at,
-  )
+  const active = one.status === 'active' ? undefined : action.active_signing_version
+  return changed(action, { what: 'revoked', version: one.version, versions, active }, at)
 }
 
 const endOf = ({ status, accept_until }: SecretVersion): number | undefined =>

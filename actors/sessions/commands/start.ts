@@ -17,7 +17,7 @@ import type { AppContext } from '../../../protocol/sessions/turns/context.ts'
 import type { Cause, Decision } from '../../actor.ts'
 import { answering, change, type Draft, draft, live, recordOf, turnOf } from '../draft.ts'
 import { bound } from '../files.ts'
-import { place } from '../find-or-create.ts'
+import { findOrCreate } from '../find-or-create.ts'
 import { refuseExcessContexts } from '../history/context.ts'
 import { recall } from '../history/remembered.ts'
 import { directTurn, isFull, type SessionState, type Turn } from '../state.ts'
@@ -39,7 +39,7 @@ export const invoke =
   (state: SessionState, input: Invoke, cause: Cause): Decision<SessionEvent, TurnAck> => {
     const { content, context, metadata } = input.input
     const session = input.session ?? {}
-    const placed = place(
+    const placed = findOrCreate(
       brand,
       state,
       { ...session, agent_id: input.place.agent_id },

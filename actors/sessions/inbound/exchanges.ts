@@ -10,7 +10,7 @@ import type { SessionEvent } from '../../../protocol/sessions/events.ts'
 import { limits } from '../../../protocol/sessions/limits.ts'
 import type { Cause, Decision } from '../../actor.ts'
 import { answering, change } from '../draft.ts'
-import { place } from '../find-or-create.ts'
+import { findOrCreate } from '../find-or-create.ts'
 import { ownKey, recall } from '../history/remembered.ts'
 import { isFull, type SessionState } from '../state.ts'
 import { admit } from '../turns/admit.ts'
@@ -40,7 +40,7 @@ export const openExchange =
     } = input
     if (state.turns[turn_id] || recall(state.keys, ownKey(turn_id)))
       return { events: [], reply: { session_id: cause.self.id } }
-    const on = place(
+    const on = findOrCreate(
       brand,
       state,
       { agent_id: at.agent_id, title, visibility: closed ? 'private' : 'project' },

@@ -12,7 +12,7 @@ import type { SessionEvent } from '../../../protocol/sessions/events.ts'
 import { limits } from '../../../protocol/sessions/limits.ts'
 import type { Cause, Decision } from '../../actor.ts'
 import { change, type Draft, draft, emptyDecision, live, withoutReply } from '../draft.ts'
-import { place } from '../find-or-create.ts'
+import { findOrCreate } from '../find-or-create.ts'
 import { ownKey, recall } from '../history/remembered.ts'
 import { isFull, isLive, type SessionState } from '../state.ts'
 import { admit } from '../turns/admit.ts'
@@ -93,7 +93,7 @@ function sessionOf(
       error: 'The session ended before the turn could begin.',
       again: true,
     }
-  const on = place(brand, state, { agent_id: at.agent_id, ...seed }, at, cause)
+  const on = findOrCreate(brand, state, { agent_id: at.agent_id, ...seed }, at, cause)
   return isRefusal(on)
     ? { error_type: on.refused, error: on.message ?? 'The session cannot be used.' }
     : on

@@ -112,7 +112,7 @@ async function signIn(
     if (token !== '') {
       const project = textIn(answer, 'project_handle')
       const profile: Profile = { server, key: token, ...(project !== '' && { project }) }
-      saveProfile(env, name, profile, true)
+      saveProfile(env, name, profile, { use: true })
       note(`Signed in to ${project || server}; the token is stored in the profile ${name}.`)
       return
     }

@@ -68,7 +68,7 @@ export function addProfiles(program: Command, shell: Shell): void {
         env,
         name,
         { server, ...(key !== undefined && { key }), ...(project !== undefined && { project }) },
-        use === true,
+        { use: use === true },
       )
       note(`Stored in ${profileFile(env)}.`)
     }),

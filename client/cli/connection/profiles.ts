@@ -70,9 +70,14 @@ export function writeProfiles(env: Environment, profiles: Profiles): void {
 /**
  * Adds or replaces a profile. If there is no current profile, the new profile becomes the current
  * one.
- * @param use whether the profile becomes the current one in any case.
+ * @param options.use whether the profile becomes the current one in any case.
  */
-export function saveProfile(env: Environment, name: string, profile: Profile, use = false): void {
+export function saveProfile(
+  env: Environment,
+  name: string,
+  profile: Profile,
+  { use = false }: { readonly use?: boolean } = {},
+): void {
   const { current, profiles } = readProfiles(env)
   writeProfiles(env, {
     current: use || current === undefined ? name : current,

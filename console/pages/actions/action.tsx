@@ -9,7 +9,6 @@ import { Badge, Show } from '../../design/states.tsx'
 import { Tabs } from '../../design/tabs.tsx'
 import { designText } from '../../design/text.ts'
 import { Editor } from '../../editor/editor.tsx'
-import { UntouchedForm } from '../../form/untouched.tsx'
 import { go } from '../../router/router.ts'
 import { Page, type PageProps } from '../../shell/page.tsx'
 import { may } from '../../shell/session.ts'
@@ -123,11 +122,12 @@ export default function ActionPage({ params }: PageProps) {
                         label: text.settings,
                         content: () => (
                           <div class="stack">
-                            <UntouchedForm record={action}>
-                              {(one, onSaved) => (
-                                <Settings project={project} action={one} onSaved={onSaved} />
-                              )}
-                            </UntouchedForm>
+                            <Settings
+                              key={action.id}
+                              project={project}
+                              action={action}
+                              onSaved={definition.reload}
+                            />
                             {action.endpoint_kind === 'http' && may('project.admin') && (
                               <Secret project={project} name={name} />
                             )}

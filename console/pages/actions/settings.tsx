@@ -4,22 +4,43 @@
 import { useState } from 'preact/hooks'
 import { schemaFaults } from '../../../protocol/rules/json-schema/schema.ts'
 import { type CallReply, call, type FieldFault } from '../../api/client.ts'
-import { useSave } from '../../api/save.ts'
 import { Button } from '../../design/button.tsx'
 import { Checkbox, SelectField, TextArea, TextField } from '../../design/field.tsx'
 import { showDone } from '../../design/notify.ts'
 import { Confirm } from '../../design/overlay.tsx'
 import { JsonField } from '../../editor/field.tsx'
+import { useEdits } from '../../form/edits.ts'
 import { useFaults } from '../../form/faults.ts'
-import { useUnsaved } from '../../form/unsaved.ts'
+import { SaveEdits } from '../../form/save-edits.tsx'
 import { faultAt } from '../../form/value.ts'
 import { may } from '../../shell/session.ts'
 import { jsonObject, objectText } from '../build/object.ts'
 import { areTagsValid, TagFields, tagsOf, writtenTags } from '../build/tags.tsx'
+import { tagsText } from '../build/tags-text.ts'
 import { SecretDialog } from './create.tsx'
 import { actionsText as text } from './text.ts'
 
 type Action = CallReply<'action.get'>
+const valuesOf = (action: Action) => ({
+  title: action.title ?? '',
+  description: action.description ?? '',
+  endpoint_url: action.endpoint_url ?? '',
+  invocation_format: action.invocation_format,
+  input_schema: objectText(action.input_schema),
+  output_schema: objectText(action.output_schema),
+  annotations: (action.annotations ?? {}) as Readonly<Record<string, boolean | undefined>>,
+  tags: writtenTags(action.tags),
+})
+const labels = {
+  title: text.actionTitle,
+  description: text.description,
+  endpoint_url: text.endpoint,
+  invocation_format: text.format,
+  input_schema: text.inputSchema,
+  output_schema: text.outputSchema,
+  annotations: text.annotations,
+  tags: tagsText.tags,
+}
 const checkSchema = (value: unknown): readonly FieldFault[] => schemaFaults(value, '')
 
 /** Shows the section that replaces the signing secret of an action. */
@@ -66,119 +87,97 @@ export function Settings({
   readonly action: Action
   readonly onSaved: () => void
 }) {
-  const [title, setTitle] = useState(action.title ?? '')
-  const [description, setDescription] = useState(action.description ?? '')
-  const [url, setUrl] = useState(action.endpoint_url ?? '')
-  const [format, setFormat] = useState(action.invocation_format)
-  const [input, setInput] = useState(objectText(action.input_schema))
-  const [output, setOutput] = useState(objectText(action.output_schema))
-  const known = (action.annotations ?? {}) as Readonly<Record<string, boolean | undefined>>
-  const [marks, setMarks] = useState(known)
-  const [tags, setTags] = useState(writtenTags(action.tags))
+  const edits = useEdits(action, valuesOf)
+  const { shown, changes, set } = edits
   const { faults, setFaults, attempt } = useFaults()
   const disabled = !may('project.edit')
-  const isHttp = action.endpoint_kind === 'http'
-  const update = useSave(action)
-  const values = [title, description, url, format, input, output, marks, tags]
-  const { isChanged, saved } = useUnsaved(values)
   const save = async (): Promise<void> => {
-    const [input_schema, output_schema] = [jsonObject(input), jsonObject(output)]
-    if (!input_schema || !output_schema)
+    const input = jsonObject(shown.input_schema)
+    const output = jsonObject(shown.output_schema)
+    if (!input || !output)
       return setFaults([
-        { field: input_schema ? 'output_schema' : 'input_schema', message: text.notSchema },
+        { field: input ? 'output_schema' : 'input_schema', message: text.notSchema },
       ])
     await attempt(async () => {
-      await update('action.update', {
+      const { input_schema, output_schema, endpoint_url, tags, ...rest } = changes
+      const isSaved = await edits.update('action.update', {
         project,
         action_name: action.name,
-        title,
-        description,
-        tags: tagsOf(tags),
-        annotations: marks,
-        ...(input !== objectText(action.input_schema) && { input_schema }),
-        ...(output !== objectText(action.output_schema) && { output_schema }),
-        ...(isHttp && format !== action.invocation_format && { invocation_format: format }),
-        ...(isHttp && url !== action.endpoint_url && { endpoint_url: url.trim() }),
+        ...rest,
+        ...(input_schema !== undefined && { input_schema: input }),
+        ...(output_schema !== undefined && { output_schema: output }),
+        ...(endpoint_url !== undefined && { endpoint_url: endpoint_url.trim() }),
+        ...(tags && { tags: tagsOf(tags) }),
       })
-      saved()
+      if (!isSaved) return
       onSaved()
       showDone(text.saved)
     })
   }
-  const schema = (label: string, path: string, value: string, onValue: (text: string) => void) => (
+  const field = (path: 'title' | 'description' | 'endpoint_url') => ({
+    label: labels[path],
+    value: shown[path],
+    disabled,
+    fault: faultAt(faults, path),
+    onValue: (value: string) => set({ [path]: value }),
+  })
+  const schema = (path: 'input_schema' | 'output_schema') => (
     <JsonField
-      label={label}
+      label={labels[path]}
       path={path}
       faults={faults}
       rows={6}
-      value={value}
+      value={shown[path]}
       readOnly={disabled}
       check={checkSchema}
-      onValue={onValue}
+      onValue={(value) => set({ [path]: value })}
     />
   )
   const mark = (name: string, label: string) => (
     <Checkbox
       label={label}
       disabled={disabled}
-      checked={marks[name] === true}
-      onChecked={(checked) => setMarks({ ...marks, [name]: checked })}
+      checked={shown.annotations[name] === true}
+      onChecked={(checked) => set({ annotations: { ...shown.annotations, [name]: checked } })}
     />
   )
   return (
     <form class="stack settings" noValidate onSubmit={(event) => event.preventDefault()}>
-      <TextField
-        label={text.actionTitle}
-        value={title}
-        disabled={disabled}
-        maxLength={160}
-        fault={faultAt(faults, 'title')}
-        onValue={setTitle}
-      />
-      <TextArea
-        label={text.description}
-        value={description}
-        disabled={disabled}
-        fault={faultAt(faults, 'description')}
-        onValue={setDescription}
-      />
-      {isHttp && (
+      <TextField {...field('title')} maxLength={160} />
+      <TextArea {...field('description')} />
+      {action.endpoint_kind === 'http' && (
         <>
-          <TextField
-            label={text.endpoint}
-            hint={text.endpointHint}
-            value={url}
-            disabled={disabled}
-            fault={faultAt(faults, 'endpoint_url')}
-            onValue={setUrl}
-          />
+          <TextField {...field('endpoint_url')} hint={text.endpointHint} />
           <SelectField
-            label={text.format}
-            value={format}
+            label={labels.invocation_format}
+            value={shown.invocation_format}
             disabled={disabled}
             choices={[
               { value: 'signed_context_v1', label: text.signed },
               { value: 'legacy', label: text.legacy },
             ]}
-            onValue={(next) => setFormat(next === 'legacy' ? 'legacy' : 'signed_context_v1')}
+            onValue={(format) =>
+              set({ invocation_format: format === 'legacy' ? 'legacy' : 'signed_context_v1' })
+            }
           />
         </>
       )}
-      {schema(text.inputSchema, 'input_schema', input, setInput)}
-      {schema(text.outputSchema, 'output_schema', output, setOutput)}
+      {schema('input_schema')}
+      {schema('output_schema')}
       <fieldset class="form-part">
-        <legend>{text.annotations}</legend>
+        <legend>{labels.annotations}</legend>
         {mark('read_only', text.isReadOnly)}
         {mark('idempotent', text.isIdempotent)}
         {mark('destructive', text.isDestructive)}
       </fieldset>
-      <TagFields tags={tags} faults={faults} disabled={disabled} onTags={setTags} />
+      <TagFields
+        tags={shown.tags}
+        faults={faults}
+        disabled={disabled}
+        onTags={(tags) => set({ tags })}
+      />
       {!disabled && (
-        <div>
-          <Button kind="primary" submit disabled={!isChanged || !areTagsValid(tags)} onClick={save}>
-            {text.save}
-          </Button>
-        </div>
+        <SaveEdits edits={edits} labels={labels} isValid={areTagsValid(shown.tags)} onSave={save} />
       )}
     </form>
   )

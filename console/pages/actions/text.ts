@@ -62,7 +62,6 @@ export const actionsText = messages('actions', {
   isReadOnly: 'It only reads, so its input can be checked without a call',
   isIdempotent: 'It may be repeated without harm',
   isDestructive: 'It may delete or overwrite data',
-  save: 'Save',
   saved: 'Saved.',
   secret: 'Signing secret',
   secretHint: 'Requests are signed with it. The next call uses the new one.',

@@ -2,24 +2,21 @@
  * The settings of an agent. Only changed fields are sent, so concurrent changes to other fields are
  * kept. If somebody else has changed the same field, the person decides which value to keep.
  */
-import { useEffect, useId, useState } from 'preact/hooks'
-import type { CallInput, CallReply } from '../../api/client.ts'
+import { useEffect, useId } from 'preact/hooks'
+import type { CallReply } from '../../api/client.ts'
 import { useQuery } from '../../api/query.ts'
 import { useRefusal } from '../../api/refusal.ts'
-import { updateIf } from '../../api/save.ts'
 import { Button } from '../../design/button.tsx'
 import { SelectField, TextField } from '../../design/field.tsx'
 import { showDone } from '../../design/notify.ts'
 import { Failure, Notice } from '../../design/states.tsx'
 import { Editor } from '../../editor/editor.tsx'
 import { Conflict } from '../../form/conflict.tsx'
-import { useLeaveQuestion } from '../../form/unsaved.ts'
-import { conflictsOf } from '../../form/value.ts'
+import { useEdits } from '../../form/edits.ts'
 import { may } from '../../shell/session.ts'
 import { agentsText as text } from './text.ts'
 
 export type Agent = CallReply<'agent.get'>
-type Changes = Omit<CallInput<'agent.update'>, 'project' | 'id'>
 
 const EFFORTS = [
   { value: 'inherit', label: text.effortInherit },
@@ -61,10 +58,27 @@ const labels = {
   compaction_policy: text.compaction,
 }
 
+/** The values of the form. An empty text or object means that the agent has no value. */
+type Values = Required<Pick<Agent, Exclude<keyof typeof labels, 'memory_context'>>> & {
+  readonly memory_context: Partial<NonNullable<Agent['memory_context']>>
+}
+const valuesOf = (agent: Agent): Values => ({
+  name: agent.name,
+  description: agent.description ?? '',
+  system_prompt: agent.system_prompt ?? '',
+  model_route: agent.model_route ?? { mode: 'managed' },
+  model: agent.model ?? '',
+  thinking_effort: agent.thinking_effort ?? 'inherit',
+  timeout_seconds: agent.timeout_seconds ?? 0,
+  tool_presentation: agent.tool_presentation ?? 'meta',
+  memory_context: agent.memory_context ?? {},
+  compaction_policy: agent.compaction_policy ?? {},
+})
+
 /** Shows the form. `onDirty` receives whether there are unsaved changes. */
 export function Settings({
   project,
-  agent: loaded,
+  agent,
   onSaved,
   onDirty,
 }: {
@@ -73,53 +87,20 @@ export function Settings({
   readonly onSaved: () => void
   readonly onDirty: (dirty: boolean) => void
 }) {
-  const [changes, setChanges] = useState<Changes>({})
-  /** For each changed field, the stored value at the time when the person began to edit it. */
-  const [bases, setBases] = useState<Partial<Agent>>({})
-  /** The record of the last save or check, which may be newer than the loaded one. */
-  const [seen, setSeen] = useState(loaded)
-  const agent = seen.id === loaded.id && seen.updated_at > loaded.updated_at ? seen : loaded
-  const conflicts = conflictsOf(changes, bases, agent)
+  const edits = useEdits(agent, valuesOf)
+  const { shown, changes, conflicts, isChanged, set } = edits
   const { error, attempt, faultOf } = useRefusal()
-  const dirty = Object.keys(changes).length > 0
   const mayEdit = may('project.edit')
-  useEffect(() => onDirty(dirty), [dirty])
-  useLeaveQuestion(dirty)
-  const now = { ...agent, ...changes } as Agent
-  const change = (more: Changes): void => {
-    const next = Object.entries({ ...changes, ...more }).filter(
-      ([name, value]) =>
-        JSON.stringify(value) !== JSON.stringify(agent[name as keyof Agent] ?? undefined) &&
-        !(value === '' && agent[name as keyof Agent] === undefined),
-    )
-    setBases(
-      Object.fromEntries(
-        next.map(([name]) => [
-          name,
-          name in changes ? bases[name as keyof Agent] : agent[name as keyof Agent],
-        ]),
-      ),
-    )
-    setChanges(Object.fromEntries(next) as Changes)
-  }
+  useEffect(() => onDirty(isChanged), [isChanged])
   const save = async (): Promise<void> => {
     await attempt(async () => {
-      const saved = await updateIf(
-        'agent.update',
-        { project, id: agent.id, ...changes },
-        (stored) => {
-          setSeen(stored as Agent)
-          return conflictsOf(changes, bases, stored).length === 0
-        },
-      )
-      if (!saved) return
-      setSeen(saved)
-      setChanges({})
+      const isSaved = await edits.update('agent.update', { project, id: agent.id, ...changes })
+      if (!isSaved) return
       showDone(text.saved)
       onSaved()
     })
   }
-  const { memory_context: memory, compaction_policy: policy } = now
+  const { memory_context: memory, compaction_policy: policy } = shown
   return (
     <form
       class="stack"
@@ -129,24 +110,24 @@ export function Settings({
         if (!(event.ctrlKey || event.metaKey) || event.key.toLowerCase() !== 's') return
         if (!mayEdit || event.defaultPrevented) return
         event.preventDefault()
-        if (dirty && conflicts.length === 0) void save()
+        if (isChanged && conflicts.length === 0) void save()
       }}
     >
       <fieldset class="agent-fields stack" disabled={!mayEdit}>
         <div class="grid">
           <TextField
             label={text.name}
-            value={now.name}
+            value={shown.name}
             maxLength={63}
             fault={faultOf('name')}
-            onValue={(name) => change({ name })}
+            onValue={(name) => set({ name })}
           />
           <TextField
             label={text.description}
-            value={now.description ?? ''}
+            value={shown.description}
             maxLength={500}
             fault={faultOf('description')}
-            onValue={(description) => change({ description })}
+            onValue={(description) => set({ description })}
           />
         </div>
         <div class="instructions">
@@ -155,23 +136,23 @@ export function Settings({
             label={text.instructions}
             hint={text.instructionsHint}
             language="text"
-            value={now.system_prompt ?? ''}
+            value={shown.system_prompt}
             rows={14}
             readOnly={!mayEdit}
-            onValue={(system_prompt) => change({ system_prompt })}
-            onSubmit={() => void (dirty && conflicts.length === 0 && save())}
+            onValue={(system_prompt) => set({ system_prompt })}
+            onSubmit={() => void (isChanged && conflicts.length === 0 && save())}
           />
           {faultOf('system_prompt') && <p class="fault">{faultOf('system_prompt')}</p>}
         </div>
         <h2>{text.limits}</h2>
-        <ModelFields project={project} now={now} change={change} faultOf={faultOf} />
+        <ModelFields project={project} shown={shown} set={set} faultOf={faultOf} />
         <div class="grid">
           <SelectField
             label={text.effort}
-            value={now.thinking_effort ?? 'inherit'}
+            value={shown.thinking_effort}
             choices={EFFORTS}
             onValue={(value) =>
-              change({ thinking_effort: value as NonNullable<Agent['thinking_effort']> })
+              set({ thinking_effort: value as NonNullable<Agent['thinking_effort']> })
             }
           />
           <TextField
@@ -179,44 +160,44 @@ export function Settings({
             hint={text.timeoutHint}
             type="number"
             min={0}
-            value={String(now.timeout_seconds ?? 0)}
+            value={String(shown.timeout_seconds)}
             fault={faultOf('timeout_seconds')}
-            onValue={(value) => change({ timeout_seconds: Math.max(0, Math.round(+value)) })}
+            onValue={(value) => set({ timeout_seconds: Math.max(0, Math.round(+value)) })}
           />
           <SelectField
             label={text.presentation}
-            value={now.tool_presentation ?? 'meta'}
+            value={shown.tool_presentation}
             choices={PRESENTATIONS}
-            onValue={(value) => change({ tool_presentation: value as 'flat' | 'meta' })}
+            onValue={(value) => set({ tool_presentation: value as 'flat' | 'meta' })}
           />
           <SelectField
             label={text.memoryContext}
-            value={memory?.mode ?? ''}
+            value={memory.mode ?? ''}
             choices={MEMORIES}
             onValue={(value) =>
-              change({
+              set({
                 memory_context: value === '' ? {} : { mode: value as 'index' | 'full' | 'off' },
               })
             }
           />
           <SelectField
             label={text.compaction}
-            value={policy?.strategy === 'none' ? 'disabled' : (policy?.strategy ?? 'auto')}
+            value={policy.strategy === 'none' ? 'disabled' : (policy.strategy ?? 'auto')}
             choices={STRATEGIES}
             onValue={(value) =>
-              change({
+              set({
                 compaction_policy: { ...policy, strategy: value as 'auto' | 'manual' | 'disabled' },
               })
             }
           />
-          {(policy?.strategy ?? 'auto') === 'auto' && policy?.threshold_tokens === undefined && (
+          {(policy.strategy ?? 'auto') === 'auto' && policy.threshold_tokens === undefined && (
             <SelectField
               label={text.threshold}
-              value={policy?.threshold ?? 'sm'}
+              value={policy.threshold ?? 'sm'}
               choices={THRESHOLDS}
               fault={faultOf('compaction_policy.threshold')}
               onValue={(value) =>
-                change({
+                set({
                   compaction_policy: { ...policy, threshold: value as 'xs' | 'sm' | 'md' },
                 })
               }
@@ -233,30 +214,24 @@ export function Settings({
               labels={labels}
               long={['system_prompt']}
               changes={changes}
-              stored={agent}
-              onKeep={() => setBases({ ...agent })}
-              onTake={() =>
-                setChanges(
-                  Object.fromEntries(
-                    Object.entries(changes).filter(([name]) => !conflicts.includes(name)),
-                  ),
-                )
-              }
+              stored={edits.stored}
+              onKeep={edits.keep}
+              onTake={edits.take}
             />
           )}
           <div class="row">
             <Button
               kind="primary"
               submit
-              disabled={!dirty || conflicts.length > 0}
+              disabled={!isChanged || conflicts.length > 0}
               onClick={save}
               shortcut="Control+S"
             >
               {text.save}
             </Button>
-            {dirty && (
+            {isChanged && (
               <>
-                <Button onClick={() => setChanges({})}>{text.discard}</Button>
+                <Button onClick={edits.discard}>{text.discard}</Button>
                 <span class="soft" role="status">
                   {text.unsaved}
                 </span>
@@ -272,33 +247,33 @@ export function Settings({
 /** The fields for the model route of the agent and for its model. */
 function ModelFields({
   project,
-  now,
-  change,
+  shown,
+  set,
   faultOf,
 }: {
   readonly project: string
-  readonly now: Agent
-  readonly change: (changes: Changes) => void
+  readonly shown: Values
+  readonly set: (part: Partial<Values>) => void
   readonly faultOf: (field: string) => string | undefined
 }) {
   const list = useId()
   const { data: catalog } = useQuery('catalog.models', { project }).state.value
   const { data: workers } = useQuery('catalog.worker_models', { project }, { kinds: ['worker'] })
     .state.value
-  const route = now.model_route
-  const isWorker = route?.mode === 'worker'
+  const route = shown.model_route
+  const isWorker = route.mode === 'worker'
   return (
     <div class="grid">
       <SelectField
         label={text.route}
-        value={route?.mode ?? 'managed'}
+        value={route.mode}
         choices={[
           { value: 'managed', label: text.routeManaged },
           { value: 'worker', label: text.routeWorker },
         ]}
         fault={faultOf('model_route')}
         onValue={(value) =>
-          change({
+          set({
             model_route:
               value === 'worker'
                 ? (workers?.items[0]?.route ?? { mode: 'worker' })
@@ -313,7 +288,7 @@ function ModelFields({
             value={route.provider ?? ''}
             list={`${list}-providers`}
             fault={faultOf('model_route.provider')}
-            onValue={(provider) => change({ model_route: { ...route, provider } })}
+            onValue={(provider) => set({ model_route: { ...route, provider } })}
           />
           <TextField
             label={text.workerModel}
@@ -321,7 +296,7 @@ function ModelFields({
             value={route.model ?? ''}
             list={`${list}-models`}
             fault={faultOf('model_route.model')}
-            onValue={(model) => change({ model_route: { ...route, model } })}
+            onValue={(model) => set({ model_route: { ...route, model } })}
           />
           <datalist id={`${list}-providers`}>
             {[...new Set(workers?.items.map(({ provider }) => provider))].map((provider) => (
@@ -340,10 +315,10 @@ function ModelFields({
             label={text.model}
             hint={text.modelHint}
             placeholder={catalog?.default_model ?? ''}
-            value={now.model ?? ''}
+            value={shown.model}
             list={`${list}-catalog`}
             fault={faultOf('model')}
-            onValue={(model) => change({ model })}
+            onValue={(model) => set({ model })}
           />
           <datalist id={`${list}-catalog`}>
             {catalog?.items.flatMap(({ provider, models }) =>

@@ -180,6 +180,7 @@ export const agentsText = messages('agents', {
   skillHint: 'A skill has instructions that an agent loads when a turn needs them.',
   skillEdit: 'Edit the skill',
   skillView: 'Show the skill',
+  skillDelete: 'It is removed from all agents.',
   skillDeleted: 'The skill was deleted.',
   imported: (name: string) => `The skill ${name} was imported.`,
   allowedTools: 'Allowed tools',

@@ -1,4 +1,5 @@
 /** The page of environments: a list with their states, and a dialog that creates one. */
+
 import { useState } from 'preact/hooks'
 import { call } from '../../api/client.ts'
 import { useList } from '../../api/query.ts'
@@ -10,12 +11,13 @@ import { EmptyCard, Listed } from '../../design/listed.tsx'
 import { Dialog, DialogActions } from '../../design/overlay.tsx'
 import { Badge, Failure } from '../../design/states.tsx'
 import { Time } from '../../design/time.tsx'
+import { tagsOfLines } from '../../form/tag-lines.ts'
 import { go, place, setQuery } from '../../router/router.ts'
 import { Page, PageAction, type PageProps } from '../../shell/page.tsx'
 import { rowLink, useRowKeys } from '../../shell/row-keys.ts'
 import { may } from '../../shell/session.ts'
 import { isolate } from '../../text/isolate.ts'
-import { repositoriesOf, states, stateTones, tagsOf } from './state.ts'
+import { repositoriesOf, states, stateTones } from './state.ts'
 import { environmentsText as text } from './text.ts'
 
 export default function EnvironmentsPage({ params }: PageProps) {
@@ -175,7 +177,7 @@ function CreateDialog({
         ...(chosen && { lifetime: chosen }),
         ...(scope && { scope: 'owner' as const }),
         ...(declared.length > 0 && { repositories: declared }),
-        ...(tags.trim() !== '' && { tags: tagsOf(tags) }),
+        ...(tags.trim() !== '' && { tags: tagsOfLines(tags) }),
       })
       go(`${base}/${id}`)
     })

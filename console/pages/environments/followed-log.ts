@@ -60,7 +60,7 @@ export class FollowedLog {
 
   /** Follows the log until the returned function is called. After that, `state` keeps the text. */
   follow(): () => void {
-    const stopChanges = onChange(this.#project, false, (kind, id) => {
+    const stopChanges = onChange({ project: this.#project }, (kind, id) => {
       const concerns = kind === 'environment' && (id === undefined || id === this.#target)
       if (concerns && this.#state.peek().error) this.#open()
     })

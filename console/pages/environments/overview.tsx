@@ -8,10 +8,11 @@ import { Checkbox, TextArea } from '../../design/field.tsx'
 import { Dialog, DialogActions } from '../../design/overlay.tsx'
 import { Badge, Failure } from '../../design/states.tsx'
 import { Time } from '../../design/time.tsx'
+import { tagLines, tagsOfLines } from '../../form/tag-lines.ts'
 import { useChanged } from '../../form/unsaved.ts'
 import { Who } from '../../people/who.tsx'
 import { isolate } from '../../text/isolate.ts'
-import { stateTones, tagLines, tagsOf } from './state.ts'
+import { stateTones } from './state.ts'
 import { environmentsText as text } from './text.ts'
 
 export type Environment = CallReply<'environment.get'>
@@ -165,7 +166,7 @@ export function EditDialog({
       await update('environment.update', {
         project,
         environment_id: environment.id,
-        tags: tagsOf(tags),
+        tags: tagsOfLines(tags),
         ...(scope !== (environment.scope === 'owner') && { scope: scope ? 'owner' : null }),
       })
       onClose()

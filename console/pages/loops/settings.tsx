@@ -1,13 +1,11 @@
 /** The settings of a loop that can be changed without a new version. */
 import type { Loop } from '../../../protocol/loops/schema.ts'
-import { updateIf } from '../../api/save.ts'
-import { Button } from '../../design/button.tsx'
 import { TextArea, TextField } from '../../design/field.tsx'
 import { showDone } from '../../design/notify.ts'
 import { JsonField } from '../../editor/field.tsx'
-import { Conflict } from '../../form/conflict.tsx'
 import { useEdits } from '../../form/edits.ts'
 import { useFaults } from '../../form/faults.ts'
+import { SaveEdits } from '../../form/save-edits.tsx'
 import { faultAt } from '../../form/value.ts'
 import { may } from '../../shell/session.ts'
 import { jsonObject, objectText } from '../build/object.ts'
@@ -54,22 +52,17 @@ export function Settings({
       ])
     await attempt(async () => {
       const { name, description, agent_id, tags } = changes
-      const saved = await updateIf(
-        'loop.update',
-        {
-          project,
-          id: loop.id,
-          ...(name !== undefined && { name: name.trim() }),
-          ...(description !== undefined && { description }),
-          ...(agent_id !== undefined && { agent_id: agent_id.trim() }),
-          ...(changes.default_config !== undefined && { default_config }),
-          ...(changes.settings !== undefined && { settings: given }),
-          ...(tags && { tags: tagsOf(tags) }),
-        },
-        (stored) => edits.accepts(stored as unknown as Loop),
-      )
-      if (!saved) return
-      edits.saved(saved)
+      const isSaved = await edits.update('loop.update', {
+        project,
+        id: loop.id,
+        ...(name !== undefined && { name: name.trim() }),
+        ...(description !== undefined && { description }),
+        ...(agent_id !== undefined && { agent_id: agent_id.trim() }),
+        ...(changes.default_config !== undefined && { default_config }),
+        ...(changes.settings !== undefined && { settings: given }),
+        ...(tags && { tags: tagsOf(tags) }),
+      })
+      if (!isSaved) return
       onSaved()
       showDone(text.saved)
     })
@@ -118,32 +111,13 @@ export function Settings({
         disabled={disabled}
         onTags={(tags) => set({ tags })}
       />
-      {edits.conflicts.length > 0 && (
-        <Conflict
-          names={edits.conflicts}
-          labels={labels}
-          changes={changes}
-          stored={edits.stored}
-          onKeep={edits.keep}
-          onTake={edits.take}
-        />
-      )}
       {!disabled && (
-        <div>
-          <Button
-            kind="primary"
-            submit
-            disabled={
-              !edits.isChanged ||
-              edits.conflicts.length > 0 ||
-              shown.name.trim() === '' ||
-              !areTagsValid(shown.tags)
-            }
-            onClick={save}
-          >
-            {text.save}
-          </Button>
-        </div>
+        <SaveEdits
+          edits={edits}
+          labels={labels}
+          isValid={shown.name.trim() !== '' && areTagsValid(shown.tags)}
+          onSave={save}
+        />
       )}
     </form>
   )

@@ -7,9 +7,10 @@ import { useSave } from '../../api/save.ts'
 import { Button } from '../../design/button.tsx'
 import { TextArea, TextField } from '../../design/field.tsx'
 import { showDone } from '../../design/notify.ts'
-import { Dialog } from '../../design/overlay.tsx'
+import { Dialog, DialogActions } from '../../design/overlay.tsx'
 import { Badge, Failure, Show } from '../../design/states.tsx'
 import { Time } from '../../design/time.tsx'
+import { tagLines, tagsOfLines } from '../../form/tag-lines.ts'
 import { useChanged, useLeaveQuestion } from '../../form/unsaved.ts'
 import { formatBytes, formatNumber } from '../../text/format.ts'
 import { ColumnsEditor, columnsOf, type EditedColumn, editedColumn } from './columns.tsx'
@@ -133,17 +134,6 @@ export function StatsPart({ project, id }: { readonly project: string; readonly 
   )
 }
 
-const tagsOf = (value: string): Record<string, string> =>
-  Object.fromEntries(
-    value
-      .split('\n')
-      .map((line) => line.trim())
-      .filter((line) => line !== '')
-      .map((line) => {
-        const at = line.indexOf('=')
-        return at < 0 ? [line, ''] : [line.slice(0, at).trim(), line.slice(at + 1).trim()]
-      }),
-  )
 /** The dialog that changes the name, the descriptions and the tags. */
 export function DetailsDialog({
   project,
@@ -159,17 +149,13 @@ export function DetailsDialog({
   const [name, setName] = useState(table.name)
   const [description, setDescription] = useState(table.description ?? '')
   const [instructions, setInstructions] = useState(table.instructions ?? '')
-  const [tags, setTags] = useState(
-    Object.entries(table.tags ?? {})
-      .map(([key, value]) => `${key}=${value}`)
-      .join('\n'),
-  )
+  const [tags, setTags] = useState(tagLines(table.tags))
   const { error, faultOf, attempt } = useRefusal()
   const update = useSave(table)
   const { isChanged } = useChanged([name, description, instructions, tags])
   const save = (): Promise<void> =>
     attempt(async () => {
-      const changes = { name, description, instructions, tags: tagsOf(tags) }
+      const changes = { name, description, instructions, tags: tagsOfLines(tags) }
       await update('table.update', { project, id: table.id, ...changes })
       onSaved()
       onClose()
@@ -207,12 +193,7 @@ export function DetailsDialog({
         fault={faultOf('tags')}
       />
       {error && error.fields.length === 0 && <Failure error={error} />}
-      <div class="actions">
-        <Button onClick={onClose}>{text.cancel}</Button>
-        <Button kind="primary" disabled={!isChanged} onClick={save}>
-          {text.save}
-        </Button>
-      </div>
+      <DialogActions action={text.save} disabled={!isChanged} onClick={save} onClose={onClose} />
     </Dialog>
   )
 }

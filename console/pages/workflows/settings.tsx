@@ -1,12 +1,10 @@
 /** The settings of a workflow that can be changed without a new version. */
 import type { Workflow } from '../../../protocol/workflows/rows.ts'
-import { updateIf } from '../../api/save.ts'
-import { Button } from '../../design/button.tsx'
 import { Checkbox, TextArea, TextField } from '../../design/field.tsx'
 import { showDone } from '../../design/notify.ts'
-import { Conflict } from '../../form/conflict.tsx'
 import { useEdits } from '../../form/edits.ts'
 import { useFaults } from '../../form/faults.ts'
+import { SaveEdits } from '../../form/save-edits.tsx'
 import { faultAt } from '../../form/value.ts'
 import { may } from '../../shell/session.ts'
 import { areTagsValid, TagFields, tagsOf, writtenTags } from '../build/tags.tsx'
@@ -44,19 +42,14 @@ export function Settings({
   const save = (): Promise<void> =>
     attempt(async () => {
       const { name, tags, ...rest } = changes
-      const saved = await updateIf(
-        'workflow.update',
-        {
-          project,
-          id: workflow.id,
-          ...rest,
-          ...(name !== undefined && { name: name.trim() }),
-          ...(tags && { tags: tagsOf(tags) }),
-        },
-        (stored) => edits.accepts(stored as unknown as Workflow),
-      )
-      if (!saved) return
-      edits.saved(saved)
+      const isSaved = await edits.update('workflow.update', {
+        project,
+        id: workflow.id,
+        ...rest,
+        ...(name !== undefined && { name: name.trim() }),
+        ...(tags && { tags: tagsOf(tags) }),
+      })
+      if (!isSaved) return
       onSaved()
       showDone(text.saved)
     })
@@ -93,32 +86,13 @@ export function Settings({
         disabled={disabled}
         onTags={(tags) => set({ tags })}
       />
-      {edits.conflicts.length > 0 && (
-        <Conflict
-          names={edits.conflicts}
-          labels={labels}
-          changes={changes}
-          stored={edits.stored}
-          onKeep={edits.keep}
-          onTake={edits.take}
-        />
-      )}
       {!disabled && (
-        <div>
-          <Button
-            kind="primary"
-            submit
-            disabled={
-              !edits.isChanged ||
-              edits.conflicts.length > 0 ||
-              shown.name.trim() === '' ||
-              !areTagsValid(shown.tags)
-            }
-            onClick={save}
-          >
-            {text.save}
-          </Button>
-        </div>
+        <SaveEdits
+          edits={edits}
+          labels={labels}
+          isValid={shown.name.trim() !== '' && areTagsValid(shown.tags)}
+          onSave={save}
+        />
       )}
     </form>
   )

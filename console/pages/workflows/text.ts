@@ -40,7 +40,6 @@ export const workflowsText = messages('workflows', {
   description: 'Description',
   asTool: 'Offer it to agents and steps as a tool',
   asToolHint: (handle: string) => `Its name is then workflow.${handle}.`,
-  save: 'Save',
   saved: 'Saved.',
   by: 'Saved by',
   at: 'Saved',

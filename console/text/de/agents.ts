@@ -185,6 +185,7 @@ export const agents: typeof agentsText = {
   skillHint: 'Ein Skill hat Anweisungen, die ein Agent lädt, wenn ein Durchgang sie braucht.',
   skillEdit: 'Skill bearbeiten',
   skillView: 'Skill zeigen',
+  skillDelete: 'Er wird von allen Agenten entfernt.',
   skillDeleted: 'Der Skill wurde gelöscht.',
   imported: (name) => `Der Skill ${name} wurde importiert.`,
   allowedTools: 'Erlaubte Werkzeuge',

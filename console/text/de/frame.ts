@@ -94,6 +94,7 @@ export const form: typeof formText = {
   noValue: 'kein Wert',
   keepMine: 'Meine Änderungen behalten',
   takeTheirs: 'Gespeicherte Werte übernehmen',
+  save: 'Speichern',
   needed: (label) => `${label} *`,
 }
 

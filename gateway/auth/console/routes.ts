@@ -2,25 +2,23 @@
 import { unauthenticated } from '../../../protocol/access/unauthenticated-rows.ts'
 import { routeOf } from '../../../protocol/contract.ts'
 import type { Edge } from '../../call.ts'
-import type { Route } from '../../serve.ts'
+import type { Endpoint, Handler } from '../../serve.ts'
 import { OIDC_START } from './identity.ts'
 import { finishOidc, OIDC_CALLBACK, startOidc } from './oidc.ts'
 import { showSession, signIn, signOut } from './sign-in.ts'
 
-type ConsoleRoute = Omit<Route, 'cors' | 'bodyMemory' | 'method'> & { readonly method: string }
-
 /** Returns the routes for console sessions and OpenID Connect, each with its path. */
-export function consoleRoutes(edge: Edge): readonly (readonly [string, ConsoleRoute])[] {
+export function consoleRoutes(edge: Edge): readonly (readonly [string, Endpoint])[] {
   const login = { purpose: 'login', slots: 0, limit: 0 } as const
   const row = (
     operation: 'console.session' | 'console.sign_in' | 'console.sign_out',
-    handler: Route['handler'],
+    handler: Handler,
     limit = 0,
-  ): readonly [string, ConsoleRoute] => {
+  ): readonly [string, Endpoint] => {
     const { method, path } = routeOf(unauthenticated[operation])
     return [`/v1${path}`, { ...login, operation, method, limit, handler }]
   }
-  const page = (path: string, handler: Route['handler']): readonly [string, ConsoleRoute] => [
+  const page = (path: string, handler: Handler): readonly [string, Endpoint] => [
     path,
     { ...login, operation: path, method: 'GET', handler },
   ]

@@ -25,11 +25,10 @@ import type { ServicePublication } from '../../../protocol/events/sources.ts'
 import { getOwn } from '../../../protocol/lookup.ts'
 import { countRefusal } from '../../auth/rate.ts'
 import type { Edge } from '../../call.ts'
-import { parseJson } from '../../http/json.ts'
 import { originOf } from '../../http/origin.ts'
 import type { Incoming } from '../../http/request.ts'
 import type { Answer } from '../../http/respond.ts'
-import { unsafeValueFault } from '../../http/validate.ts'
+import { readObject } from '../../http/validate.ts'
 import type { Handler } from '../../serve.ts'
 import { acceptedEvent, publishEvent } from '../publish-idempotently.ts'
 import { readEvent } from './event.ts'
@@ -133,13 +132,7 @@ function refused(receiver: Receiver, incoming: Incoming, now: number): Refusal |
 function bodyOf(incoming: Incoming): JsonObject | Refusal {
   const form = incoming.header('content-type')?.toLowerCase().startsWith(FORM)
   const text = form ? (new URLSearchParams(incoming.body).get('payload') ?? '') : incoming.body
-  const parsed = parseJson(text)
-  if ('fault' in parsed) return refuseFields({ field: 'body', message: parsed.fault })
-  const { value } = parsed
-  if (typeof value !== 'object' || value === null || Array.isArray(value))
-    return refuseFields({ field: 'body', message: 'must be a JSON object', expected: 'object' })
-  const fault = unsafeValueFault(value)
-  return fault ? refuseFields({ ...fault, field: fault.field || 'body' }) : (value as JsonObject)
+  return readObject(text)
 }
 
 async function publish(

@@ -5,7 +5,7 @@
  *
  * Invariants:
  * U1. A subscription is admitted like a request to the row of its topic: project, permission and
- *     session are checked before the first frame, and again while it is open (`guard.ts`).
+ *     session are checked before the first frame, and again while it is open (`../../guard.ts`).
  * U2. After a temporary failure, the subscription is retried here, because the client cannot retry
  *     one subscription without the others.
  * U3. After the stream of a session has ended with `rotate`, it is opened again from its last

@@ -59,17 +59,17 @@ function sizeOf(block: JsonObject): number {
 const sizeOfAll = (messages: readonly ModelMessage[]): number =>
   messages.reduce((sum, { content }) => content.reduce((all, one) => all + sizeOf(one), sum), 0)
 
-/** Shortens texts, beginning with the oldest, until at most `left` characters are left. */
+/** Shortens texts, beginning with the oldest, until at most `limit` characters are left. */
 function shorten(
   messages: readonly ModelMessage[],
-  most: number,
+  limit: number,
   all: boolean,
 ): readonly ModelMessage[] {
   const lengths = messages.map(({ content }) =>
     content.map((block) => shortenable(block, all)?.length ?? 0),
   )
   let older = lengths.flat().reduce((sum, length) => sum + length, 0)
-  let left = most - (sizeOfAll(messages) - older)
+  let left = limit - (sizeOfAll(messages) - older)
   return messages
     .toReversed()
     .map(({ role, content }) => ({
@@ -90,17 +90,17 @@ function shorten(
     .toReversed()
 }
 /**
- * Omits the oldest messages while there are more than `most` characters. The first message that is
+ * Omits the oldest messages while there are more than `limit` characters. The first message that is
  * kept has the role `user` and no results of tools.
  */
-function newest(messages: readonly ModelMessage[], most: number): readonly ModelMessage[] {
+function newest(messages: readonly ModelMessage[], limit: number): readonly ModelMessage[] {
   let from = 0
   let size = sizeOfAll(messages)
   for (const [index, message] of messages.entries()) {
     const { role, content } = message
     if (index > 0 && role === 'user' && content.every(({ type }) => type !== 'tool_result'))
       from = index
-    if (from === index && size <= most) break
+    if (from === index && size <= limit) break
     size -= sizeOfAll([message])
   }
   const [first, ...rest] = messages.slice(from)
@@ -113,16 +113,20 @@ function newest(messages: readonly ModelMessage[], most: number): readonly Model
  * Returns a request that is expected to fit into the context of its model. Old and large tool
  * results are shortened first. Returns the same object if nothing has to be shortened.
  * @param tokens size of the context in tokens.
- * @param dense whether each character may be a token, because the provider refused the request.
- *   All texts are then shortened, and the oldest messages are omitted if this is not enough.
+ * @param texts `dense` after the provider has refused the request, because each character may be a
+ * token. All texts are then shortened, and the oldest messages are omitted if this is not enough.
  */
-export function fitted(request: ModelRequest, tokens: number, dense: boolean): ModelRequest {
+export function fitted(
+  request: ModelRequest,
+  tokens: number,
+  texts: keyof typeof CHARACTERS,
+): ModelRequest {
   const { system = [], tools = [], messages, max_tokens = tokens * RESERVED } = request
-  const most =
-    (tokens - Math.min(max_tokens, tokens * MAX_RESERVED)) *
-      (dense ? CHARACTERS.dense : CHARACTERS.usual) -
+  const limit =
+    (tokens - Math.min(max_tokens, tokens * MAX_RESERVED)) * CHARACTERS[texts] -
     JSON.stringify([system, tools]).length
-  if (sizeOfAll(messages) <= most) return request
-  const fitting = shorten(messages, most, dense)
-  return { ...request, messages: dense ? newest(fitting, most) : fitting }
+  if (sizeOfAll(messages) <= limit) return request
+  const isDense = texts === 'dense'
+  const fitting = shorten(messages, limit, isDense)
+  return { ...request, messages: isDense ? newest(fitting, limit) : fitting }
 }

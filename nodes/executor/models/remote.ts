@@ -52,10 +52,10 @@ export function remoteModel({ access, env, silence, now, spread }: Remote): Gene
         return failedWith(faultOf(error, asked, now()), asked.attempt, spread(), key)
       }
     }
-    const outcome = await attempt(fitted(request, tokens, false))
+    const outcome = await attempt(fitted(request, tokens, 'usual'))
     // The request may be too long, because its texts have more tokens than expected.
     const long = outcome.status === 'failed' && status !== undefined && TOO_LONG.includes(status)
-    const dense = long ? fitted(request, tokens, true) : request
+    const dense = long ? fitted(request, tokens, 'dense') : request
     return dense === request ? outcome : attempt(dense)
   }
 }

@@ -205,7 +205,7 @@ export class ActorCache {
   }
   /**
    * Removes an actor instance from memory. The caller ensures that the actor can be read again (K5
-   * in `checkpointer.ts`).
+   * in `../durability/checkpointer.ts`).
    */
   evict(instance: ActorInstance): void {
     const { key, revision } = instance

@@ -33,10 +33,10 @@ const turn = () => new Promise<void>((done) => setImmediate(done))
 function stage({
   limit = 4,
   takes = () => ({}),
-  patience,
+  graceMs,
 }: {
   limit?: number
-  patience?: number
+  graceMs?: number
   takes?: Handler['takes']
 } = {}) {
   let now = 0
@@ -73,7 +73,7 @@ function stage({
   } as unknown as World
   const handler: Handler = {
     takes,
-    ...(patience !== undefined && { patience }),
+    ...(graceMs !== undefined && { graceMs }),
     perform: ({ job, signal }) => new Promise((finish) => working.set(job.id, { finish, signal })),
   }
   const executor = startExecutor({
@@ -267,7 +267,7 @@ t.test('jobs for workers and jobs that a stop interrupts are returned', async (t
 })
 
 t.test('a stopping executor returns restartable work sooner', async (t) => {
-  const it = stage({ patience: 1000 })
+  const it = stage({ graceMs: 1000 })
   await it.offer([1, 2])
   await it.assign(1)
   await it.assign(2)

@@ -5,7 +5,7 @@
  */
 import type { Browser } from 'playwright-core'
 import t from 'tap'
-import { faultsOf, inBrowser } from '../support/browser.ts'
+import { faultsOf, inBrowser, untilTrue } from '../support/browser.ts'
 import { serviceFor, signedIn } from '../support/console.ts'
 import { person } from '../support/people.ts'
 import { tableOf } from '../support/tables.ts'
@@ -91,6 +91,33 @@ async function tryOut(browser: Browser): Promise<void> {
     await page.getByRole('button', { name: 'Delete', exact: true }).click()
     await page.waitForURL(/\/actions$/)
     t.strictSame(own(faults), [])
+    await context.close()
+  })
+
+  t.test('settings send only changed fields, and ask when both changed a field', async (t) => {
+    const { context, open } = await signedIn(browser, s)
+    const own = { project, action_name: 'crm.shared' }
+    await s.ok('action.create', {
+      project,
+      name: own.action_name,
+      description: 'old',
+      endpoint_url: 'https://crm.example.org/hook',
+    })
+    const page = await open(`/p/default/actions/${own.action_name}?tab=settings`)
+    const form = page.locator('form.settings')
+    await form.getByLabel('Title').fill('Mine')
+    await s.ok('action.update', { ...own, description: 'theirs' })
+    await untilTrue(page, "document.querySelector('form.settings textarea')?.value === 'theirs'")
+    await form.getByRole('button', { name: 'Save' }).click()
+    await page.getByText('Saved.').first().waitFor()
+    t.match(await s.ok('action.get', own), { title: 'Mine', description: 'theirs' })
+
+    await form.getByLabel('Description').fill('my text')
+    await s.ok('action.update', { ...own, description: 'their text' })
+    await form.getByText('Now stored: their text').waitFor()
+    t.ok(await form.getByRole('button', { name: 'Save' }).isDisabled())
+    await form.getByRole('button', { name: 'Take the stored values' }).click()
+    t.equal(await form.getByLabel('Description').inputValue(), 'their text')
     await context.close()
   })
 

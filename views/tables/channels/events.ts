@@ -101,14 +101,13 @@ const markRead = (store: Store, { n }: ChannelRow, member: string, seq: number):
     n,
     member,
   )
-const note = (
+/** The content of an event: the number of a message, or other data. */
+type EventContent = { readonly message: number } | { readonly payload: JsonObject }
+const addEvent = (
   store: Store,
   { n }: ChannelRow,
-  cursor: number,
-  at: number,
-  type: string,
-  message: number | null,
-  payload: JsonObject | null,
+  { type, cursor, at }: { readonly type: string; readonly cursor: number; readonly at: number },
+  content: EventContent,
 ): void =>
   store.run(
     'INSERT INTO channel_events (channel, cursor, at, type, message, payload) VALUES (?, ?, ?, ?, ?, ?)',
@@ -116,8 +115,8 @@ const note = (
     cursor,
     at,
     type,
-    message,
-    payload && JSON.stringify(payload),
+    'message' in content ? content.message : null,
+    'payload' in content ? JSON.stringify(content.payload) : null,
   )
 
 function applyEvent(
@@ -127,6 +126,7 @@ function applyEvent(
   cursor: number,
   at: number,
 ): void {
+  const { type } = event
   switch (event.type) {
     case 'channel.updated': {
       const settings = patch(JSON.parse(row.record) as ChannelSettings, event.channel)
@@ -137,7 +137,12 @@ function applyEvent(
         JSON.stringify(settings),
         row.n,
       )
-      note(store, row, cursor, at, event.type, null, aboutChannel(store, row.project, row.id))
+      addEvent(
+        store,
+        row,
+        { type, cursor, at },
+        { payload: aboutChannel(store, row.project, row.id) },
+      )
       break
     }
     case 'channel.deleted':
@@ -149,7 +154,7 @@ function applyEvent(
       break
     case 'member.added':
       join(store, row, event.member)
-      note(store, row, cursor, at, event.type, null, { member: event.member })
+      addEvent(store, row, { type, cursor, at }, { payload: { member: event.member } })
       break
     case 'member.removed':
       store.run(
@@ -158,7 +163,7 @@ function applyEvent(
         event.member.member_id,
       )
       store.run('UPDATE channels SET members = members - 1 WHERE n = ?', row.n)
-      note(store, row, cursor, at, event.type, null, { member: event.member })
+      addEvent(store, row, { type, cursor, at }, { payload: { member: event.member } })
       break
     case 'member.read':
       markRead(store, row, event.member_id, event.seq)
@@ -184,7 +189,7 @@ function applyEvent(
     }
     case 'message.updated': {
       const changed = changeMessage(store, row, event.id, event.message)
-      if (changed !== undefined) note(store, row, cursor, at, event.type, changed, null)
+      if (changed !== undefined) addEvent(store, row, { type, cursor, at }, { message: changed })
     }
   }
 }

@@ -126,9 +126,9 @@ export const keyOf = (fields: readonly SortField[], read: (field: QueryField) =>
 /**
  * Returns the part of a key for a time in Unix milliseconds. All such parts have the same length.
  */
-export function timePart(at: number, descending: boolean): Buffer {
+export function timePart(at: number, direction: 'ascending' | 'descending'): Buffer {
   const bytes = numberBytes(at)
-  return descending ? invertBytes(bytes) : bytes
+  return direction === 'descending' ? invertBytes(bytes) : bytes
 }
 /**
  * Returns the key of a row in the order of its creation: of the fields `created_at` and `id`.

@@ -38,12 +38,12 @@ export function* readNewest(
   const [first] = sort
   let range = first ? rangeOf(prefix, { ...first, descending: false }, conditions) : everything
   const sortOf = ({ key, created_at }: KeyedRow): Buffer => {
-    const time = timePart(created_at, true)
+    const time = timePart(created_at, 'descending')
     return Buffer.concat([time, key.subarray(prefix.length + time.length)])
   }
   /** Returns the prefix that the keys of all rows with the same time share. */
   const timeOf = ({ key, created_at }: KeyedRow): Buffer =>
-    key.subarray(0, prefix.length + timePart(created_at, false).length)
+    key.subarray(0, prefix.length + timePart(created_at, 'ascending').length)
 
   /**
    * Reads the rows of a range forward.
@@ -62,7 +62,7 @@ export function* readNewest(
 
   if (last) {
     // The rest of the rows that have the same time as the last row of the previous page.
-    const length = timePart(0, true).length
+    const length = timePart(0, 'descending').length
     const time = Buffer.concat([prefix, invertBytes(last.subarray(0, length))])
     const rest = within(range, {
       from: after(Buffer.concat([time, last.subarray(length)])),
@@ -72,7 +72,7 @@ export function* readNewest(
     range = within(range, { ...everything, to: time })
   }
   for (let part = count; ; part = Math.min(2 * part, PART)) {
-    const rows = rowsIn(store, order, range, part, true)
+    const rows = rowsIn(store, order, range, part, 'backward')
     const oldest = rows.at(-1)
     if (!oldest) return
     const time = timeOf(oldest)

@@ -9,7 +9,7 @@
  * O2. The set of orders affects only the speed of queries. It may differ between replicas of a
  *     view.
  */
-import type { SortField } from '../../../protocol/tables/query.ts'
+import { ascending, type SortField } from '../../../protocol/tables/query.ts'
 import type { TableSchema } from '../../../protocol/tables/schema.ts'
 import { type Store, WriteBackCache } from '../../store.ts'
 import { after, everything, type KeyRange, keyOf } from './keys.ts'
@@ -34,15 +34,8 @@ export interface KeySource {
   /** The key in the order of creation, with which the keys of fixed orders end. */
   readonly creation: Buffer
 }
-const ascending = (name: string, type: 'string' | 'date', system: boolean): SortField => ({
-  field: { name, type, ...(system && { system: name as 'id' | 'created_at' }) },
-  descending: false,
-})
 /** The fields of the order of creation. */
-export const creation: readonly SortField[] = [
-  ascending('created_at', 'date', true),
-  ascending('id', 'string', true),
-]
+export const creation: readonly SortField[] = [ascending('created_at'), ascending('id')]
 const keyIn = ({ fields, fixed }: Order, { read, creation: end }: KeySource): Buffer => {
   if (!fixed) return keyOf(fields, read)
   return fields.length === creation.length
@@ -87,12 +80,16 @@ const readOrders = (store: Store, table: number): readonly Order[] =>
       ...(reached !== null && { reached }),
     }))
 
+const bySecondaryKey = (name: string): SortField => ({
+  field: { name, type: 'string' },
+  descending: false,
+})
 /** Adds the fixed orders of a new table. */
 export function addFixedOrders(store: Store, table: number, schema: TableSchema): void {
   const { secondary_key_column: secondary } = schema
   const lists = [
     creation,
-    ...(secondary === undefined ? [] : [[ascending(secondary, 'string', false), ...creation]]),
+    ...(secondary === undefined ? [] : [[bySecondaryKey(secondary), ...creation]]),
   ]
   for (const fields of lists)
     change(
@@ -162,16 +159,22 @@ const ROWS_IN = `SELECT k.key, ${COLUMNS}
 /**
  * Returns the first rows of an order whose keys are in a range, sorted by key. It returns at most
  * `limit` rows, and fewer if their data exceeds the size of a page.
- * @param backward whether to return the last rows instead, sorted by descending key.
+ * @param direction with `backward`, the last rows are returned instead, sorted by descending key.
  */
 export const rowsIn = (
   store: Store,
   { n }: Order,
   { from, to }: KeyRange,
   limit: number,
-  backward = false,
+  direction: 'forward' | 'backward' = 'forward',
 ): KeyedRow[] =>
-  store.upToPage<KeyedRow>(`${ROWS_IN}${backward ? ' DESC' : ''} LIMIT ?`, n, from, to, limit)
+  store.upToPage<KeyedRow>(
+    `${ROWS_IN}${direction === 'backward' ? ' DESC' : ''} LIMIT ?`,
+    n,
+    from,
+    to,
+    limit,
+  )
 /**
  * Yields all rows of an order whose keys are in a range, sorted by key, in parts of at most `part`
  * rows. Parts with large rows are smaller.

@@ -192,9 +192,9 @@ export function workerList(
 }
 
 /**
- * Returns the data that `waiting.ts` needs for one query. It consists of the project's workers that
- * are connected and not draining, which are read at most once, and of the actions that the service
- * calls itself.
+ * Returns the data that `../runs/waiting.ts` needs for one query. It consists of the project's
+ * workers that are connected and not draining, which are read at most once, and of the actions
+ * that the service calls itself.
  * @param now Unix milliseconds.
  */
 export function watch(store: Store, project: number, now: number): Watch {

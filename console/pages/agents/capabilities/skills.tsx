@@ -142,7 +142,7 @@ export default function SkillsPage({ params }: PageProps) {
           }}
           onClose={() => setDeleted(undefined)}
         >
-          <p>{text.toolkitDelete}</p>
+          <p>{text.skillDelete}</p>
         </Confirm>
       )}
     </Page>

@@ -175,7 +175,7 @@ export function useRows(project: string, id: string, query: RowQuery): RowStore 
   )
   useEffect(() => {
     void store.reload()
-    const stop = onChange(project, false, (kind, changed) => {
+    const stop = onChange({ project }, (kind, changed) => {
       if (kind === '*' || (kind === 'table' && (changed === undefined || changed === id)))
         store.changed()
     })

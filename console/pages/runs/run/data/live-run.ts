@@ -134,7 +134,7 @@ export function useLiveRun(project: string, id: string): LiveRun {
       reloadDetail.current()
       if (fold.steps.size <= MAX_RELOADED_STEPS) void loadSteps()
     }, RELOAD_MS)
-    const stop = onChange(project, true, (kind) => {
+    const stop = onChange({ project, runs: true }, (kind) => {
       if (kind === 'run' || kind === '*') reload.ask()
     })
     return () => {

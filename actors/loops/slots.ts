@@ -1,5 +1,5 @@
 /**
- * How a loop requests and returns concurrency slots of the organization (protocol/loops/places.ts).
+ * How a loop requests and returns concurrency slots of the organization (protocol/loops/slots.ts).
  * Slots are used only if the operator has set a limit. In that case, a run that the loop's own
  * rules admit begins only when it gets a slot. Until then, the loop counts the run as active, so
  * the rules of the loop hold regardless of the order of messages.
@@ -22,14 +22,14 @@ import {
 import { isExisting, type LoopState } from './state.ts'
 
 /** Whether an admitted run waits for its slot. */
-export const isHeld = ({ places }: LoopState, run_id: string): boolean =>
+export const waitsForSlot = ({ places }: LoopState, run_id: string): boolean =>
   ['asked', 'declined'].includes(getOwn(places, run_id) ?? '')
 
 /**
  * Requests a slot for an admitted run.
  * @returns whether the run has to wait for the slot.
  */
-export function askForPlace(on: Draft, run_id: string): boolean {
+export function requestSlot(on: Draft, run_id: string): boolean {
   const { organization } = on.state.standing
   if (on.options.plan_concurrency === undefined || organization === '') return false
   emit(on, { type: 'place.wanted', run_id, loop_id: on.cause.self.id, organization })
@@ -40,7 +40,7 @@ export function askForPlace(on: Draft, run_id: string): boolean {
  * Gives back the slot of a run that has ended, or withdraws the request if the slot has not been
  * granted yet.
  */
-export function givePlaceBack(on: Draft, run_id: string): void {
+export function returnSlot(on: Draft, run_id: string): void {
   const place = getOwn(on.state.places, run_id)
   if (place === 'asked' || place === 'had')
     emit(on, {
@@ -59,10 +59,10 @@ function take(on: Draft, run_id: string): void {
  * Repeats the requests for slots that were declined while the loop was not active. If the limit has
  * been removed, the runs begin immediately.
  */
-export function askAgain(on: Draft): void {
+export function requestDeclinedSlots(on: Draft): void {
   if (on.state.record?.status !== 'active') return
   for (const [run_id, place] of Object.entries(on.state.places)) {
-    if (place === 'declined' && !on.state.leaving[run_id] && !askForPlace(on, run_id))
+    if (place === 'declined' && !on.state.leaving[run_id] && !requestSlot(on, run_id))
       take(on, run_id)
   }
 }
@@ -71,7 +71,7 @@ export function askAgain(on: Draft): void {
  * Handles a granted slot. A loop that exists but is not active starts no runs, so it declines the
  * slot.
  */
-export function placeGiven(
+export function slotGranted(
   options: LoopOptions,
   state: LoopState,
   { run_id }: LoopCommands['place.give']['input'],

@@ -1,6 +1,6 @@
 /**
  * The limit on concurrent runs of loops in the whole organization, if the operator sets one. One
- * actor (`plan`) grants slots, which the code calls places.
+ * actor (`plan`) grants slots. The names of its stored commands and events say `place` for a slot.
  *
  * P1. A loop requests a slot for a run that its own rules admit. The run starts when the loop takes
  *     the granted slot, and the loop returns the slot when the run has ended.
@@ -16,7 +16,7 @@ export interface SlotRequest {
   readonly project: string
 }
 /** Private events of the actor that grants slots. */
-export type PlaceEvent =
+export type SlotEvent =
   | (Event & SlotRequest & { readonly type: 'place.given' | 'place.lined_up' })
   | (Event & { readonly type: 'place.freed'; readonly run_id: string })
   /** Soft event: the actor was woken at `at` (Unix milliseconds), but granted no slot. */
@@ -25,7 +25,7 @@ export type PlaceEvent =
  * Internal commands of the actor that grants slots. Its id is the id of the organization. The
  * commands are never refused.
  */
-export type PlaceCommands = {
+export type SlotCommands = {
   /** Requests a slot for a run. */
   'place.ask': { input: SlotRequest; reply: undefined }
   /** Gives a slot back, because the run has ended or its loop currently declines the slot. */
