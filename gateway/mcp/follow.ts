@@ -100,7 +100,16 @@ export async function followCall(
   const guard = guardOf(edge, call, () => out.end())
   const out: Sink = openStream(world, exchange, ': keepalive', () => void guard.look())
   const telling = tell(edge, call, out, waiting)
-  const read = reader({ ...telling, over: () => void finish() })
+  const read = reader({
+    event: telling.event,
+    // The stream ends at once, because the gateway closes its connections after this turn of the
+    // event loop. The client resumes at another gateway.
+    farewell: (frame) => {
+      out.write(frame)
+      out.end()
+    },
+    over: () => void finish(),
+  })
   const finish = async (): Promise<void> => {
     telling.stop()
     if (out.closed) return
@@ -162,7 +171,6 @@ function tell(edge: Edge, call: Call, out: Sink, { token, ...waiting }: Waiting)
       at = cursor
       if (token !== undefined && message !== undefined) say(message)
     },
-    farewell: (frame: string) => out.write(frame),
     stop: () => cancel?.(),
   }
 }

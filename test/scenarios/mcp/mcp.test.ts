@@ -2,6 +2,9 @@
  * The Model Context Protocol over the real stack, with the official client, and with invalid
  * requests that bypass the client.
  */
+
+import { once } from 'node:events'
+import { type IncomingMessage, request } from 'node:http'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
@@ -408,7 +411,21 @@ t.test('a call survives the stop of its gateway: its client resumes at another o
     () => s.ok('run.get', { id: run?.['id'] }),
     ({ status }) => status === 'suspended',
   )
+  const another = request(`${other.url}${path}`, {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${s.key}`,
+      accept: 'application/json, text/event-stream',
+      ...json,
+      ...newest,
+    },
+  })
+  another.end(message('tools/call', { name: 'workflow_gate' }, 'eight'))
+  const [response] = (await once(another, 'response')) as [IncomingMessage]
+  const closed = once(response.resume(), 'close')
   await other.stop()
+  await closed
+  t.ok(response.complete, 'the response has a regular end')
   for (let frame = await calling.next(); frame; frame = await calling.next())
     t.notMatch(frame.data, /"result"/)
   const stranger = await keyOf('stranger', ['service.runs.operate'])
