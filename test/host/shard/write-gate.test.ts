@@ -136,6 +136,37 @@ t.test('when the gate opens, leases get their full duration before a command is 
   t.end()
 })
 
+t.test('after a step of the system clock, leases get their full duration', (t) => {
+  for (const step of [3_600_000, -3_600_000]) {
+    const world = new ToyWorld()
+    const base = world.deps()
+    const recover = (state: Count, now: number): Count => ({ ...state, wake: now + 100 })
+    const context = world.context({
+      ...base,
+      kinds: { ...base.kinds, run: { ...base.kinds.run, recover: recover as never } },
+    })
+    const instance = context.instances.fresh({ project: 'prj_1', kind: 'run', id: runId(0) })
+    const noted: unknown[] = []
+    const gate = new WriteGate(context, {
+      isOpen: () => true,
+      lose: (reason) => t.fail(reason),
+      note: ({ state }) => noted.push(state),
+      rejectEffects: () => t.fail('no command is rejected'),
+    })
+    gate.begin()
+    world.clock.setBy(step)
+    gate.begin()
+    t.match(noted, [{ wake: world.clock.now() + 100 }])
+    t.match(instance.state, { wake: world.clock.now() + 100 })
+    t.equal(context.time.at, world.clock.now())
+    world.clock.setBy(-1000)
+    gate.begin()
+    t.equal(context.time.at, world.clock.now() + 1000, 'a small step back is not followed')
+    t.equal(noted.length, 1)
+  }
+  t.end()
+})
+
 t.test('effects that arrive together are rejected together when the gate opens', async (t) => {
   for (const checks of [1, 2, 3]) {
     const world = new ToyWorld()
