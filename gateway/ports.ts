@@ -36,6 +36,8 @@ export interface World {
   readonly settings: GatewaySettings
   /** Returns the current time in Unix milliseconds. */
   now(): number
+  /** Returns a time in milliseconds that no change of the system clock affects, for durations. */
+  monotonic(): number
   /** Runs a function after `ms` milliseconds. The returned function cancels the call. */
   later(ms: number, run: () => void): () => void
   /** Returns cryptographically random bytes, for secrets and ids. */
@@ -304,10 +306,7 @@ export interface Counters {
   open(what: 'sse' | 'worker_sockets' | 'followers', change: 1 | -1): void
   /** Counts a request that was refused with this code. */
   refused?(code: Code): void
-  /**
-   * Increments a counter.
-   * @param by the increment, 1 by default.
-   */
+  /** Adds `by`, 1 by default, to a counter. */
   inc(
     name: 'frames_in' | 'frames_out' | 'events_sent' | 'stream_fallbacks' | 'rate_limited',
     by?: number,

@@ -94,6 +94,7 @@ export function createWorld(parts: WorldParts): World {
    * Start time, which distinguishes the queries of this process from those of an earlier process.
    */
   const born = clock.now()
+  const offset = born - clock.elapsed()
   let queries = 0
   async function view(partition: number, query: Omit<Question, 'id'>): Promise<unknown> {
     const message: Question = extended(query, { id: `${parts.node}/${born}/${queries++}` })
@@ -116,6 +117,7 @@ export function createWorld(parts: WorldParts): World {
     node: parts.node,
     settings,
     now: () => clock.now(),
+    monotonic: () => offset + clock.elapsed(),
     later: (ms, run) => clock.later(ms, run),
     random: (bytes) => parts.random.bytes(bytes),
     newCommandId: uniqueTexts((bytes) => parts.random.bytes(bytes)),

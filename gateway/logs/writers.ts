@@ -45,7 +45,7 @@ export interface LogWriters {
   /** Stops the writers. Resolves when each received line has been stored or discarded. */
   stop(): Promise<void>
 }
-type Ports = Pick<World, 'ask' | 'now' | 'later' | 'log' | 'settings'> & {
+type Ports = Pick<World, 'ask' | 'now' | 'monotonic' | 'later' | 'log' | 'settings'> & {
   readonly logs?: LogStore
 }
 
@@ -69,7 +69,7 @@ export function openLogWriters(world: Ports): LogWriters {
   }
   const watch = (writer: Writer): void => {
     writer.forget = world.later(IDLE_TIMEOUT_MS, () => {
-      if (world.now() - writer.touched < IDLE_TIMEOUT_MS) watch(writer)
+      if (world.monotonic() - writer.touched < IDLE_TIMEOUT_MS) watch(writer)
       else void writer.end().then(() => remove(writer))
     })
   }
@@ -116,7 +116,7 @@ const sizeOf = (line: LogLine): number => Buffer.byteLength(JSON.stringify(line)
 
 class Writer {
   readonly lease: LogLease
-  /** Time of the last line, in Unix milliseconds. */
+  /** Time of the last line (`World.monotonic`). */
   touched = 0
   /** Cancels the timer that removes a silent writer. */
   forget: () => void = () => {}
@@ -147,15 +147,16 @@ class Writer {
     this.#lost = lost
     this.#mask = (text) => redact(text.replaceAll(lease.lease_token, '[redacted]'))
     this.#credit = rate * BURST_S
-    this.#credited = world.now()
+    this.#credited = world.monotonic()
     this.#left = bytes
   }
 
   add(lines: LogFrame['lines']): void {
     const now = this.#world.now()
-    this.touched = now
+    const elapsed = this.#world.monotonic()
+    this.touched = elapsed
     for (const raw of lines) {
-      if (this.#full || !this.#paid(now)) {
+      if (this.#full || !this.#paid(elapsed)) {
         this.#dropped++
         continue
       }
@@ -180,6 +181,7 @@ class Writer {
     return this.#flush()
   }
 
+  /** @param now current time (`World.monotonic`). */
   #paid(now: number): boolean {
     const { rate } = this.#world.settings.job_logs ?? jobLogLimits
     this.#credit = Math.min(rate * BURST_S, this.#credit + ((now - this.#credited) / 1000) * rate)
@@ -243,7 +245,7 @@ class Writer {
    * the queue does not answer.
    */
   async #confirm(): Promise<Confirmed | undefined> {
-    const { now, settings } = this.#world
+    const { monotonic: now, settings } = this.#world
     if (this.#confirmed && now() - this.#confirmedAt < settings.timing.cadence * 1000)
       return this.#confirmed
     const { queue, job_id, lease_token, session } = this.lease

@@ -20,6 +20,7 @@ import { toQuota } from '../commands/artifacts/reservation.ts'
 import { planContent } from '../files/content.ts'
 import { eraseFile } from '../files/erase.ts'
 import { inspect } from '../files/file.ts'
+import { reportMissing } from '../files/missing.ts'
 import { keyOf } from '../http/idempotency.ts'
 import type { Answer, Exchange } from '../http/respond.ts'
 import { sendNew } from '../http/send.ts'
@@ -254,6 +255,7 @@ export async function sendFile(
   let bytes: Uint8Array | undefined
   try {
     bytes = await world.files?.get(fileName(project, artifact_id))
+    if (!bytes) reportMissing(world, artifact_id)
   } catch (error) {
     world.log.warn({ event: 'file_read_failed', err: error, artifact_id }, 'file read failed')
   }

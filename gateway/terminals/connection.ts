@@ -82,7 +82,7 @@ export class TerminalConnection {
     this.#pipe = pipe
     this.#gone = gone
     this.#id = hexOf(world.random(16))
-    this.#began = this.#active = this.#heard = world.now()
+    this.#began = this.#active = this.#heard = world.monotonic()
     this.#stop = world.later(terminalLimits.open, () =>
       this.close(closeCodes.register_timeout, 'no terminal.open in time'),
     )
@@ -108,7 +108,7 @@ export class TerminalConnection {
   }
   #pass(message: Exclude<FromPerson, { readonly type: 'terminal.open' | 'terminal.close' }>): void {
     const { terminals } = this.#world
-    this.#active = this.#world.now()
+    this.#active = this.#world.monotonic()
     if (message.type !== 'terminal.input') terminals.toWorker(this.#id, message)
     else if (this.#input.take(bytesIn(message.data))) {
       this.#grant.used()
@@ -142,7 +142,7 @@ export class TerminalConnection {
     }
     if (isRefusal(answer)) return this.#fail(answer)
     if (!answer.ok) return this.#error(answer.code, answer.message)
-    this.#active = this.#heard = this.#world.now()
+    this.#active = this.#heard = this.#world.monotonic()
     this.#send({ type: 'terminal.opened', terminal_id: this.#id })
     this.#state = 'open'
     for (const message of this.#early.splice(0)) this.#relay(message)
@@ -159,7 +159,7 @@ export class TerminalConnection {
     request: Parameters<World['terminals']['open']>[0],
   ): Promise<TerminalAnswer | Refusal> {
     const { project, environment_id: id } = this.#grant
-    const until = this.#world.now() + terminalLimits.start
+    const until = this.#world.monotonic() + terminalLimits.start
     let unanswered = 0
     let isRequested = false
     for (;;) {
@@ -182,7 +182,7 @@ export class TerminalConnection {
         const started = await this.#command('environment.start_worker', {})
         if (isRefusal(started)) return started
       }
-      if (this.#isClosed() || this.#world.now() >= until)
+      if (this.#isClosed() || this.#world.monotonic() >= until)
         return refuse('environment_worker_unavailable', {}, 'The worker did not start in time.')
       await sleep(this.#world, RETRY_MS)
     }
@@ -196,7 +196,7 @@ export class TerminalConnection {
    * 256 messages are queued, and further messages are dropped.
    */
   #relay(message: TowardsPerson): void {
-    this.#heard = this.#world.now()
+    this.#heard = this.#world.monotonic()
     if (this.#state === 'opening' && this.#early.length < 256) return void this.#early.push(message)
     if (this.#state !== 'open' || message.type === 'beat') return
     if (message.type === 'terminal.ack') this.#input.acknowledge(message.bytes)
@@ -208,7 +208,7 @@ export class TerminalConnection {
   }
   #beat(): void {
     if (this.#state !== 'open') return
-    const now = this.#world.now()
+    const now = this.#world.monotonic()
     this.#world.terminals.toWorker(this.#id, { type: 'beat' })
     if (now - this.#heard > terminalLimits.silence)
       this.#error('environment_worker_unavailable', 'The worker was lost.')

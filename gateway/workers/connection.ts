@@ -77,7 +77,7 @@ export class Connection {
     this.#pipe = pipe
     this.#dispatch = dispatch
     this.#gone = gone
-    this.#credited = edge.world.now()
+    this.#credited = edge.world.monotonic()
     this.#register = edge.world.later(edge.world.settings.timing.register * 1000, () =>
       this.close(closeCodes.register_timeout, 'no worker.register in time'),
     )
@@ -197,7 +197,7 @@ export class Connection {
     )
   }
   #paid(): boolean {
-    const now = this.#edge.world.now()
+    const now = this.#edge.world.monotonic()
     this.#credit = Math.min(
       limits.frames_at_once,
       this.#credit + ((now - this.#credited) / 1000) * limits.frames_per_second,

@@ -137,7 +137,7 @@ export const openEdge = (world: World, serves: Serves): Edge => ({
   wants: createFilterCache(),
   sessions: new Map(),
   markets: new Map(),
-  answers: answers(() => world.now()),
+  answers: answers(() => world.monotonic()),
   previews: openPreviews(world),
   logs: openLogWriters(world),
   pending: new Set(),

@@ -26,7 +26,7 @@ export async function heartbeat(
   session: Session,
   { job_id, lease_token, message_id }: Frame<'job.heartbeat'>,
 ): Promise<void> {
-  recordFrame(session, job_id, lease_token, edge.world.now())
+  recordFrame(session, job_id, lease_token, edge.world.monotonic())
   const beat = await renew(edge, session, job_id, lease_token)
   if (!beat) return
   const cancel = beat.alive
@@ -51,7 +51,7 @@ export async function delta(
   { job_id, lease_token, message_id, delta, sequence }: Frame<'generation.delta'>,
 ): Promise<void> {
   const held = session.held.get(job_id)
-  const now = edge.world.now()
+  const now = edge.world.monotonic()
   if (!held || (held.token !== undefined && held.token !== lease_token)) return
   held.heard = now
   const { session_id, model } = held
@@ -88,7 +88,7 @@ export function log(
   const queue = queueOf(edge, session.project, job_id, lease_token)
   const lost = () =>
     session.connection.fail('lease_lost', `the lease of ${job_id} is lost`, message_id)
-  recordFrame(session, job_id, lease_token, edge.world.now())
+  recordFrame(session, job_id, lease_token, edge.world.monotonic())
   const { project, id } = session
   if (queue) edge.logs.write({ project, queue, job_id, lease_token, session: id }, lines, lost)
   else lost()
@@ -113,7 +113,7 @@ async function renew(
   if (!beat.alive) endLease(edge, session, job_id, lease_token)
   else if (held && (held.token ?? lease_token) === lease_token) {
     held.until = leaseUntil(edge, edge.world.settings.timing.lease)
-    held.beaten = edge.world.now()
+    held.beaten = edge.world.monotonic()
   }
   return beat
 }

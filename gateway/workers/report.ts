@@ -49,7 +49,7 @@ export function report(
   if (joined) return void joined.push(message_id)
   const waiting = [message_id]
   session.reports.set(key, waiting)
-  const now = world.now()
+  const now = world.monotonic()
   recordFrame(session, job_id, lease_token, now)
   // Called before the report is sent, while the lease is still current, so that the remaining lines
   // are stored.
@@ -62,7 +62,7 @@ export function report(
   const decide = (failures: number): Promise<void> =>
     submit(edge, session.connection.grant, to, 'queue.report', input, id).then((outcome) => {
       const open = transient(outcome)
-      if (open && !(session.closed && (edge.stopping || world.now() >= end)))
+      if (open && !(session.closed && (edge.stopping || world.monotonic() >= end)))
         return sleep(world, backoffMs(failures, RETRY)).then(() => decide(failures + 1))
       session.reports.delete(key)
       if (!open) conclude(edge, session, frame, waiting, outcome)

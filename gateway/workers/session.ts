@@ -19,7 +19,7 @@ import type { Task } from './timer-wheel.ts'
 
 /**
  * A lease that the gateway counts for the session. It is counted until the time `until`, unless it
- * is renewed. Times are in Unix milliseconds.
+ * is renewed. Times are those of `World.monotonic`.
  */
 interface Held {
   /**

@@ -21,11 +21,11 @@ export interface Task {
 }
 
 export class TimerWheel {
-  readonly #world: Pick<World, 'now' | 'later'>
-  /** The rounds by their time, in steps since the Unix epoch. */
+  readonly #world: Pick<World, 'monotonic' | 'later'>
+  /** The rounds by their time, in steps of the monotonic time. */
   readonly #slots = new Map<number, Round>()
 
-  constructor(world: Pick<World, 'now' | 'later'>) {
+  constructor(world: Pick<World, 'monotonic' | 'later'>) {
     this.#world = world
   }
   /**
@@ -34,7 +34,7 @@ export class TimerWheel {
    */
   add(ms: number, task: Task): void {
     this.remove(task)
-    const at = Math.ceil((this.#world.now() + ms) / STEP_MS)
+    const at = Math.ceil((this.#world.monotonic() + ms) / STEP_MS)
     task.round = this.#slots.get(at) ?? this.#open(at)
     task.round.tasks.add(task)
   }
@@ -46,7 +46,7 @@ export class TimerWheel {
   }
   #open(at: number): Round {
     const tasks = new Set<Task>()
-    const cancel = this.#world.later(at * STEP_MS - this.#world.now(), () => {
+    const cancel = this.#world.later(at * STEP_MS - this.#world.monotonic(), () => {
       this.#slots.delete(at)
       for (const task of tasks) {
         tasks.delete(task)

@@ -61,7 +61,7 @@ export function createUpgrade(
   authentication: Authentication,
   limits?: Limits,
 ): Upgrade {
-  const calm = throttle(() => world.now())
+  const calm = throttle(() => world.monotonic())
   const answer = (refusal: Refusal): Answer => {
     const status = statusOf(refusal)
     const body = errorBody(status === 503 ? refuse('service_unavailable') : refusal)

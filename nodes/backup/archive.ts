@@ -46,7 +46,7 @@ async function pour(
 /**
  * Starts a backup: a tar file if the path ends with `.tar`, otherwise a folder. The path must be
  * unused, except that a folder may replace an empty folder.
- * @throws StartFault when the path is in use.
+ * @throws StartFault when the path is in use, or nothing can be written there.
  */
 export async function writeArchive(place: string): Promise<ArchiveWriter> {
   const path = resolve(place)
@@ -56,11 +56,16 @@ export async function writeArchive(place: string): Promise<ArchiveWriter> {
     taken?.isDirectory() && !path.endsWith('.tar') && (await readdir(path)).length === 0
   if (taken && !reusable)
     throw new StartFault(`${path} already exists. Choose another path, or remove it first.`)
-  await rm(partial, { recursive: true, force: true })
-  await mkdir(dirname(path), { recursive: true })
+  const blocked = (error: Error): never => {
+    throw new StartFault(
+      `The backup cannot be written to ${path} (${error.message}). Choose another path with --to.`,
+    )
+  }
+  await rm(partial, { recursive: true, force: true }).catch(blocked)
+  await createFolder(dirname(path)).catch(blocked)
   const abandon = () => rm(partial, { recursive: true, force: true })
   if (!path.endsWith('.tar')) {
-    await mkdir(partial, { mode: 0o700 })
+    await mkdir(partial, { mode: 0o700 }).catch(blocked)
     return {
       abandon,
       add: async (name, content) => {
@@ -79,7 +84,7 @@ export async function writeArchive(place: string): Promise<ArchiveWriter> {
       },
     }
   }
-  const file = await open(partial, 'w', 0o600)
+  const file = await open(partial, 'w', 0o600).catch(blocked)
   let end = 0
   return {
     abandon: async () => {
@@ -99,6 +104,17 @@ export async function writeArchive(place: string): Promise<ArchiveWriter> {
       await rename(partial, path)
     },
   }
+}
+
+/**
+ * Creates a folder with its parents. On file systems that accept no new folders, such as `/proc`, a
+ * recursive `mkdir` of Node does not end.
+ */
+async function createFolder(path: string): Promise<void> {
+  const found = await stat(path).catch(() => undefined)
+  if (found?.isDirectory()) return
+  if (dirname(path) !== path) await createFolder(dirname(path))
+  await mkdir(path)
 }
 
 /**

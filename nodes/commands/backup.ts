@@ -67,7 +67,7 @@ async function connected(
         data: folder,
         port: 0,
         sync: config.sync,
-      })
+      }).catch(unusable(folder))
   try {
     const nats = await connectNats({
       access: { ...(running ?? server?.access ?? { servers: [] }), ...prefix },
@@ -85,6 +85,18 @@ async function connected(
     await server?.stop()
   }
 }
+
+/** Returns an error handler that throws a StartFault if nothing can be written to the folder. */
+const unusable =
+  (folder: string) =>
+  (error: NodeJS.ErrnoException): never => {
+    if (!['EROFS', 'EACCES', 'EPERM', 'ENOSPC'].includes(error.code ?? '')) throw error
+    throw new StartFault(
+      `The NATS server cannot be started on ${folder} (${error.message}). ` +
+        'Make the folder writable, or copy the data folder to another disk and specify the copy ' +
+        'with --data.',
+    )
+  }
 
 const size = (bytes: number): string =>
   bytes < 1e6

@@ -19,6 +19,12 @@ export interface Stored {
 }
 
 /**
+ * Thrown when a stored entry exists but cannot be read: its bytes are damaged, or a large value to
+ * which it refers is missing.
+ */
+export class UnreadableEntry extends Error {}
+
+/**
  * First retained and last sequence of a stream. `missing` is the number of sequences between them
  * that have no entry; absent means 0.
  */

@@ -10,6 +10,7 @@
 import type { Address, Command } from '../../protocol/entry.ts'
 import type { HostDeps, ShardAnswer } from './deps.ts'
 import type { ActorCache } from './memory/actor-cache.ts'
+import type { ShardTime } from './shard-time.ts'
 
 export interface ShardContext {
   readonly deps: HostDeps
@@ -21,6 +22,7 @@ export interface ShardContext {
   /** Epoch of this owner, and sequence of the last envelope. Parts must not store a copy. */
   readonly position: Readonly<ShardPosition>
   readonly instances: Pick<ActorCache, 'all' | 'loaded'>
+  readonly time: ShardTime
 }
 
 /** The position of a shard's owner in the shard's subject of the journal. */

@@ -44,6 +44,7 @@ import { ActorCache } from './memory/actor-cache.ts'
 import { type ActorInstance, actorKey } from './memory/actor-instance.ts'
 import { encode, envelopeJson } from './memory/codec.ts'
 import type { ActorRequests, OwnerContext, ScheduleTask, ShardPosition } from './shard-context.ts'
+import { ShardTime } from './shard-time.ts'
 
 export class Shard implements ActorRequests, LocalShard {
   readonly partition: number
@@ -67,7 +68,6 @@ export class Shard implements ActorRequests, LocalShard {
   #taken: readonly (CommandMessage | AskMessage)[] = []
   #pumping = false
   #open = false
-  #lastAt = 0
   #counter = 0
   #unsubscribe: (() => void) | undefined
   readonly #turnEnd: NonNullable<HostDeps['turnEnd']>
@@ -110,6 +110,7 @@ export class Shard implements ActorRequests, LocalShard {
       name,
       position: { epoch: 0, sequence: 0 },
       instances,
+      time: new ShardTime(deps.clock),
     }
     const requests: ActorRequests = {
       submit: (command) => this.submit(command),
@@ -170,10 +171,7 @@ export class Shard implements ActorRequests, LocalShard {
       this.#offers.kickProject((message as { project: string }).project),
     )
     this.#unsubscribe = () => [here, own, demand].forEach((end) => void end?.())
-    if (this.#gate.latched) {
-      this.#gate.watch()
-      return
-    }
+    if (this.#gate.latched) return this.#gate.watch()
     for (const instance of this.instances.all()) this.#alarm.note(instance)
     this.#effects.begin(pending)
     this.checkpointer.start()
@@ -252,7 +250,8 @@ export class Shard implements ActorRequests, LocalShard {
   peek(to: Address, name: string, input: unknown): { readonly result: unknown } | undefined {
     const instance = this.instances.loaded(to)
     const arm = instance?.actor.ask?.[name]
-    return instance && arm && { result: arm(instance.state as never, input as never, this.#lastAt) }
+    const { at } = this.#context.time
+    return instance && arm && { result: arm(instance.state as never, input as never, at) }
   }
   /** Calls `run` while no append is in flight (`ScheduleTask`). */
   task(run: () => void, fail: () => void = () => {}, ahead = false): void {
@@ -318,10 +317,8 @@ export class Shard implements ActorRequests, LocalShard {
    * @param ready the messages of the mailbox that can be decided now, in order.
    */
   async #turn(ready: readonly MailboxMessage[]): Promise<void> {
-    this.#lastAt = Math.max(this.#lastAt, this.deps.clock.now())
-    const batch = new Batch(this.deps, this.shard, this.#lastAt, (address) =>
-      this.instances.get(address),
-    )
+    const { at } = this.#context.time
+    const batch = new Batch(this.deps, this.shard, at, (address) => this.instances.get(address))
     const answers: ShardAnswer[] = []
     const waiting: (CommandMessage | AskMessage)[] = []
     let taken = 0
@@ -334,7 +331,7 @@ export class Shard implements ActorRequests, LocalShard {
       }
       const given =
         mailboxMessage.type === 'ask'
-          ? answerQuery(this.deps, this.instances, mailboxMessage, this.#lastAt)
+          ? answerQuery(this.deps, this.instances, mailboxMessage, at)
           : (this.#gate.refusal(mailboxMessage.command) ??
             batch.decide(mailboxMessage.command, this.instances.find(mailboxMessage.key)))
       const answer = given instanceof Promise ? await given : given

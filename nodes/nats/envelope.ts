@@ -6,7 +6,7 @@
 
 import { crc32 } from 'node:zlib'
 import { headers, type MsgHdrs } from '@nats-io/transport-node'
-import type { Stored } from '../host/ports.ts'
+import { type Stored, UnreadableEntry } from '../host/ports.ts'
 import { EXPECTED } from './journal/publish.ts'
 
 const CHECKSUM = 'Baton-Crc'
@@ -30,7 +30,7 @@ export function sealed(data: Uint8Array, message_id: string, expected: number): 
  * Thrown when the checksum of a stored envelope is missing or wrong. The bytes were then not
  * written by the service, or have changed since.
  */
-export class DamagedEnvelope extends Error {
+export class DamagedEnvelope extends UnreadableEntry {
   constructor(stream: string, sequence: number) {
     super(
       `message ${sequence} of ${stream} is damaged: its checksum does not match. ` +

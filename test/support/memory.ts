@@ -23,6 +23,10 @@ export class ManualClock implements Clock {
   #timers: { at: number; run: () => void; id: number }[] = []
   #ids = 0
   now = (): number => this.#now + this.#elapsed
+  /** Moves the wall clock by a number of milliseconds, and leaves the monotonic clock unchanged. */
+  setBy = (ms: number): void => {
+    this.#now += ms
+  }
   elapsed = (): number => this.#elapsed
   later = (ms: number, run: () => void): (() => void) => {
     const timer = { at: this.#elapsed + ms, run, id: this.#ids++ }

@@ -12,6 +12,7 @@ import { isId } from '../../../protocol/ids.ts'
 import { viewerOf } from '../../auth/viewer.ts'
 import { type Call, type Edge, scopeId } from '../../call.ts'
 import { planContent } from '../../files/content.ts'
+import { reportMissing } from '../../files/missing.ts'
 import { baseUrl } from '../../http/origin.ts'
 import type { Incoming } from '../../http/request.ts'
 import type { Answer } from '../../http/respond.ts'
@@ -119,7 +120,10 @@ async function send(
     )
   try {
     const bytes = await world.files?.read(blob, start, end)
-    if (!bytes) return unavailable
+    if (!bytes) {
+      reportMissing(world, artifact.id)
+      return unavailable
+    }
     const chunks = reported(bytes, failed)
     return { status, headers, type, content: { size, chunks } }
   } catch (error) {

@@ -61,7 +61,7 @@ const tooMany: TerminalAnswer = {
 
 /** Creates the worker side of the terminals of a gateway, without open terminals. */
 export function openWorkerTerminals(
-  world: Pick<World, 'terminals' | 'now' | 'later'>,
+  world: Pick<World, 'terminals' | 'monotonic' | 'later'>,
 ): WorkerTerminals {
   const terminals = new Map<string, Terminal>()
   const ofSession = (session: Session) =>
@@ -89,7 +89,7 @@ export function openWorkerTerminals(
       session,
       output: new ByteWindow(terminalLimits.output_window),
       input: 0,
-      heard: world.now(),
+      heard: world.monotonic(),
       stop: () => {
         unlisten()
         unbeat()
@@ -108,14 +108,14 @@ export function openWorkerTerminals(
     const terminal = terminals.get(id)
     if (!terminal) return
     world.terminals.toPerson(id, { type: 'beat' })
-    if (world.now() - terminal.heard > terminalLimits.silence)
+    if (world.monotonic() - terminal.heard > terminalLimits.silence)
       end(terminal, { error: 'The connection to the terminal was lost.' })
   }
   /** Forwards a message from the client's gateway to the worker. */
   function relay(terminal_id: string, message: TowardsWorker): void {
     const terminal = terminals.get(terminal_id)
     if (!terminal) return
-    terminal.heard = world.now()
+    terminal.heard = world.monotonic()
     const { connection } = terminal.session
     switch (message.type) {
       case 'beat':

@@ -79,7 +79,7 @@ function assign(edge: Edge, session: Session, job: ClaimedJob): boolean {
     settle(edge, session)
     return known
   }
-  const now = edge.world.now()
+  const now = edge.world.monotonic()
   session.held.set(job.id, {
     token: job.lease_token,
     until: leaseUntil(edge, job.lease_duration_seconds),

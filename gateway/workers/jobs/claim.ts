@@ -46,7 +46,7 @@ export function claim(edge: Edge, session: Session, frame: Asked): void {
   if (message_id !== undefined && session.claims.some((other) => other.message_id === message_id))
     return
   stopReminders(session)
-  recordClaim(session, edge.world.now())
+  recordClaim(session, edge.world.monotonic())
   const slots = frame.available_slots
   if (slots !== undefined) session.limit = session.concurrency
   const wants =
@@ -148,7 +148,7 @@ function answer(edge: Edge, session: Session, made: Claim, jobs: readonly Ready[
   for (const { job } of jobs) withdraw(edge, session, job.id)
   if (made.message_id !== undefined) edge.answers.put(session.id, made.message_id, text)
   if (session.claims.length === 0)
-    expectClaim(session, made.wants, made.slots - jobs.length, edge.world.now())
+    expectClaim(session, made.wants, made.slots - jobs.length, edge.world.monotonic())
   settle(edge, session)
   if (jobs.length < made.slots || session.ready.length > 0) hint(edge, session)
 }

@@ -24,12 +24,12 @@ interface Lapsed {
 const GRACE_MS = 5000
 
 /**
- * Returns the time until which a lease that is granted or renewed now is counted, in Unix
- * milliseconds.
+ * Returns the time until which a lease that is granted or renewed now is counted
+ * (`World.monotonic`).
  * @param seconds duration of the lease.
  */
 export const leaseUntil = (edge: Edge, seconds: number): number =>
-  edge.world.now() + seconds * 1000 + GRACE_MS
+  edge.world.monotonic() + seconds * 1000 + GRACE_MS
 
 /**
  * Removes a lease that has ended, which frees its slot.
@@ -57,7 +57,7 @@ export function removeEndedLease(
  */
 export function expire(edge: Edge, session: Session): Lapsed[] {
   if (session.leases === 0) return []
-  const now = edge.world.now()
+  const now = edge.world.monotonic()
   const silent = now - edge.world.settings.timing.lease * 1000
   const lapsed: Lapsed[] = []
   for (const [job_id, { until, heard, token, queue }] of session.held) {

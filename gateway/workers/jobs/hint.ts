@@ -10,7 +10,7 @@ import { idle, type Session } from '../session.ts'
 /** Sends the hint immediately, if the worker has no open claim and could accept a job. */
 export function hint(edge: Edge, session: Session): void {
   if (edge.stopping || !idle(session)) return
-  session.hinted = edge.world.now()
+  session.hinted = edge.world.monotonic()
   session.connection.send({ type: 'work.available' })
 }
 
@@ -26,7 +26,7 @@ export function remind(edge: Edge, session: Session): void {
     hint(edge, session)
     session.reminder = edge.world.later(limits.remind, repeat)
   }
-  const wait = session.hinted + limits.hint - edge.world.now()
+  const wait = session.hinted + limits.hint - edge.world.monotonic()
   if (wait > 0) session.reminder = edge.world.later(wait, repeat)
   else repeat()
 }

@@ -57,13 +57,13 @@ export async function countLeases(
  */
 async function leasesOf(edge: Edge, session: Session, id: string): Promise<readonly Lease[]> {
   const { world } = edge
-  const end = world.now() + world.settings.timing.cadence * 1000
+  const end = world.monotonic() + world.settings.timing.cadence * 1000
   while (!session.closed) {
     const answer = await world
       .view(session.project, 'leases', { session: id })
       .catch(() => undefined)
     if (answer !== undefined && !isRefusal(answer)) return answer.items
-    if (world.now() >= end) break
+    if (world.monotonic() >= end) break
     await sleep(world, RETRY_EVERY_MS)
   }
   return []
@@ -72,7 +72,7 @@ async function leasesOf(edge: Edge, session: Session, id: string): Promise<reado
 function keep(edge: Edge, session: Session, { job_id, queue, session_id }: Lease): void {
   session.held.set(job_id, {
     until: leaseUntil(edge, edge.world.settings.timing.lease),
-    heard: edge.world.now(),
+    heard: edge.world.monotonic(),
     queue,
     beaten: 0,
     ...(session_id !== undefined && { session_id }),

@@ -55,7 +55,7 @@ export interface OfferSubscription extends Candidates {
  * Must be called after every change to the session's slots, claims or filters.
  */
 export function settle(edge: Edge, session: Session): void {
-  const now = edge.world.now()
+  const now = edge.world.monotonic()
   const listens = !edge.stopping && takesJobs(session) && unusedSlots(session) > 0
   const changed = !settled(session, listens)
   if (changed)
@@ -110,10 +110,10 @@ function demand(edge: Edge, project: string): void {
   if (subscription.again) return
   const announce = () => {
     subscription.again = false
-    subscription.announced = edge.world.now()
+    subscription.announced = edge.world.monotonic()
     if (!edge.stopping) edge.world.demand(project)
   }
-  const wait = subscription.announced + limits.batch - edge.world.now()
+  const wait = subscription.announced + limits.batch - edge.world.monotonic()
   if (wait <= 0) announce()
   else {
     subscription.again = true
@@ -183,7 +183,7 @@ function orderOf(
   if (known) return known
   if (subscription.orders.size >= limits.orders)
     for (const [other, { idle }] of subscription.orders) if (idle) subscription.orders.delete(other)
-  const { now, later } = edge.world
+  const { monotonic: now, later } = edge.world
   const group = groupOfJob(queue, first)
   const order = new Order<JobHeader, Promised>({
     fits: (job) => subscription.promised.has(job.id) || hasRoom(subscription, group, job, now()),

@@ -3,8 +3,8 @@
  * replays everything since the checkpoint.
  *
  * Invariants:
- * T0. A shard whose fence cannot be stored, or whose journal lacks entries, refuses writes
- *     (`WriteGate`). It still answers reads, unless its state could not be read.
+ * T0. A shard whose fence cannot be stored, or whose journal has missing or unreadable entries,
+ *     refuses writes (`WriteGate`). It still answers reads, unless its state could not be read.
  * T1. The fence has a higher epoch than any envelope before it. A replay applies only envelopes
  *     before the fence.
  * T2. After the replay, every actor that changed since the `state` of the checkpoint is in memory.
@@ -26,8 +26,8 @@ import type { Checkpointer } from '../durability/checkpointer.ts'
 import { fence, type WriteGate } from '../durability/write-gate.ts'
 import { type Planned, plan } from '../effects/effects.ts'
 import { actorKey, ForeignSnapshot, LostSnapshot, replay } from '../memory/actor-instance.ts'
-import { decode } from '../memory/codec.ts'
-import type { JournalPosition, Stored } from '../ports.ts'
+import { decode, envelopeText, parseEnvelope } from '../memory/codec.ts'
+import { type JournalPosition, type Stored, UnreadableEntry } from '../ports.ts'
 import type { OwnerContext, ShardContext } from '../shard-context.ts'
 
 /**
@@ -47,12 +47,12 @@ const FENCES = 2
 const MAX_REPLAY_TURN_MS = 20
 
 /**
- * Milliseconds before each further attempt to read a missing snapshot. A leader that is still
+ * Milliseconds before each further attempt to read a missing snapshot or value. A leader that is still
  * catching up may have neither the newest snapshot of an actor nor the previous one. Replaying
  * everything instead would take much longer (measured: 38 to 50 s for four shards with 60,000
  * entries each, on a busy machine).
  */
-const SNAPSHOT_RETRY_DELAYS_MS = [500, 1500, 3000]
+const RETRY_DELAYS_MS = [500, 1500, 3000]
 
 interface TakeoverParts {
   readonly checkpointer: Pick<Checkpointer, 'load' | 'complete' | 'confirm' | 'reset'>
@@ -66,8 +66,7 @@ interface TakeoverParts {
  * perform again, oldest first.
  * @param epoch minimum epoch of the fence. The fence also gets a higher epoch than any envelope in
  *   the journal.
- * @throws Error when another node took over the shard, or when the journal or a snapshot is
- *   unreadable.
+ * @throws Error when another node took over the shard, or when the servers do not answer.
  */
 export async function takeOver(
   context: OwnerContext,
@@ -75,9 +74,9 @@ export async function takeOver(
   epoch: number,
 ): Promise<Planned[]> {
   const { deps, partition, shard, name, instances, position } = context
-  const { journal, blobs, random } = deps
+  const { journal, random } = deps
   const last = await journal.last(partition, shard)
-  const before = last ? (await decode(last.data, blobs)).epoch : 0
+  const before = last ? parseEnvelope(envelopeText(last.data)).epoch : 0
   if (last) instances.inherit()
   position.epoch = Math.max(epoch, before + 1)
   position.sequence = last?.sequence ?? 0
@@ -101,7 +100,7 @@ export async function takeOver(
     )
     await checkpointer.confirm(true)
   } catch (error) {
-    if (!(error instanceof JournalHole)) throw error
+    if (!(error instanceof JournalHole || error instanceof UnreadableEntry)) throw error
     gate.latch({ code: 'journal_damaged', reason: error.message }, true)
   }
   // A node that paused after it wrote the ownership record may have fenced a newer owner. It must
@@ -165,6 +164,7 @@ class JournalHole extends Error {}
 /**
  * Replays what the checkpoint does not cover, or everything when a snapshot remains missing or has
  * an unknown format.
+ * @throws UnreadableEntry when an entry remains unreadable.
  */
 async function replayed(
   context: OwnerContext,
@@ -180,8 +180,11 @@ async function replayed(
       await checkpointer.complete()
       return await replayFrom(context, checkpoint, first, fence)
     } catch (error) {
-      if (checkpoint.state === 0 || !(error instanceof LostSnapshot)) throw error
-      const pause = error instanceof ForeignSnapshot ? undefined : SNAPSHOT_RETRY_DELAYS_MS[attempt]
+      const isUnreadable = error instanceof UnreadableEntry
+      const isLost = error instanceof LostSnapshot && checkpoint.state > 0
+      if (!isUnreadable && !isLost) throw error
+      const pause = error instanceof ForeignSnapshot ? undefined : RETRY_DELAYS_MS[attempt]
+      if (pause === undefined && isUnreadable) throw error
       if (pause === undefined) {
         log.warn(
           { event: 'shard_full_replay_started', err: error, shard: name },
@@ -191,10 +194,16 @@ async function replayed(
         await checkpointer.reset()
         return replayFrom(context, { sequence: 0, state: 0 }, first, fence)
       }
-      log.warn(
-        { event: 'shard_snapshot_missing', err: error, shard: name },
-        'snapshot missing; retrying',
-      )
+      if (isUnreadable)
+        log.warn(
+          { event: 'shard_entry_unreadable', err: error, shard: name },
+          'journal entry unreadable; retrying',
+        )
+      else
+        log.warn(
+          { event: 'shard_snapshot_missing', err: error, shard: name },
+          'snapshot missing; retrying',
+        )
       await new Promise<void>((again) => clock.later(pause, again))
       instances.clear()
     }

@@ -13,8 +13,8 @@
  *     or rejected as a whole. When the gate opens, the commands of effects that still wait are
  *     rejected. If they were not, a later command could be decided after an earlier one from the
  *     same sender was rejected, and the repeat of the earlier one would be dropped as outdated.
- * W5. Time during which the gate is closed does not shorten leases. When the gate opens, leases get
- *     their full duration.
+ * W5. Neither time during which the gate is closed nor a step of the system clock shortens leases.
+ *     When the gate opens, and after a step, leases get their full duration.
  */
 import type { Command } from '../../../protocol/entry.ts'
 import { refuse } from '../../../protocol/errors.ts'
@@ -35,7 +35,7 @@ interface GateCallbacks {
   /** Gives up the shard, so that it is taken over again. */
   lose(reason: string): void
   /**
-   * Called for every actor in memory when the gate opens, because extended leases have new
+   * Called for every actor in memory after its leases were extended, because they have new
    * deadlines.
    */
   note(instance: ActorInstance): void
@@ -88,12 +88,17 @@ export class WriteGate {
     )
   }
   /**
-   * Begins a batch, while no append is in flight. When the gate has opened since the last batch,
-   * waiting commands of effects are rejected (W4), and leases get their full duration (W5).
+   * Begins a batch, while no append is in flight, and sets its time. When the gate has opened since
+   * the last batch, waiting commands of effects are rejected (W4), and leases get their full
+   * duration (W5).
    */
   begin(): void {
+    const isClockSet = this.#context.time.advance()
     this.#stop = this.closed()
-    if (!this.#stop && this.#wasClosed) this.#resume()
+    if (this.#stop) return
+    if (this.#wasClosed) this.#callbacks.rejectEffects()
+    if (this.#wasClosed || isClockSet) this.#restartLeases()
+    this.#wasClosed = false
   }
   /**
    * Returns the answer to a refused command of the current batch, or undefined when the command may
@@ -149,9 +154,7 @@ export class WriteGate {
     if (outcome === 'conflict' || typeof outcome === 'object')
       this.#callbacks.lose('the journal accepts entries again')
   }
-  #resume(): void {
-    this.#wasClosed = false
-    this.#callbacks.rejectEffects()
+  #restartLeases(): void {
     const { instances, deps } = this.#context
     const now = deps.clock.now()
     for (const instance of instances.all()) {

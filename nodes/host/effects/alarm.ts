@@ -5,6 +5,12 @@ import { type ActorInstance, addressOf } from '../memory/actor-instance.ts'
 import type { ActorRequests, ScheduleTask, ShardContext } from '../shard-context.ts'
 import type { Deadlines } from './deadlines.ts'
 
+/**
+ * Maximum number of milliseconds between two comparisons of the deadlines with the system clock. A
+ * timer does not notice that the clock was set, or that the machine was suspended.
+ */
+const MAX_WAIT_MS = 10_000
+
 interface AlarmParts {
   readonly deadlines: Deadlines
   /** While the gate is closed, no actor is woken. */
@@ -36,7 +42,7 @@ export class Alarm {
     if (next === undefined || !this.#parts.isOpen() || (this.#timer && this.#timer.at <= next))
       return
     this.#timer?.cancel()
-    const wait = Math.min(Math.max(0, next - clock.now()), 3_600_000)
+    const wait = Math.min(Math.max(0, next - clock.now()), MAX_WAIT_MS)
     this.#timer = { at: next, cancel: clock.later(wait, () => this.#ring()) }
   }
   stop(): void {

@@ -12,7 +12,7 @@
 import { promisify } from 'node:util'
 import { deflateRaw, deflateRawSync, inflateRawSync } from 'node:zlib'
 import type { Entry, Envelope, Event } from '../../../protocol/entry.ts'
-import type { Blobs } from '../ports.ts'
+import { type Blobs, UnreadableEntry } from '../ports.ts'
 import { CompactWriter, type EventsReference, isCompact, restore } from './compact.ts'
 
 /**
@@ -185,7 +185,7 @@ export function parseEnvelope(json: string, whole = true): Envelope {
  * @param data its bytes, or its JSON.
  * @param whole whether to include the data that views do not read.
  * @throws NewerRelease for an unknown version.
- * @throws Error when a large value is missing. Values are stored before their envelope, so the data
+ * @throws UnreadableEntry when a large value is missing. Values are stored before their envelope, so the data
  *   is then damaged.
  */
 export async function decode(
@@ -201,7 +201,9 @@ export async function decode(
       const { blob } = entry.events as unknown as EventsReference
       const value = await blobs.get(blob)
       if (!value)
-        throw new Error(`journal: the large value ${blob} is missing from the object store`)
+        throw new UnreadableEntry(
+          `journal: the large value ${blob} is missing from the object store`,
+        )
       const inside = JSON.parse(new TextDecoder().decode(value)) as {
         events: readonly Event[]
         reply?: unknown

@@ -274,23 +274,49 @@ async function settleLayout(nats: Nats, wanted: Layout): Promise<void> {
 }
 
 /**
- * Checks that an existing installation has all its journals. A missing journal is never recreated:
- * nats-server also omits a stream that it cannot read, and an empty journal would then replace this
- * stream.
- * @throws StartFault when a journal is missing.
+ * Checks that an existing installation has its journals, its large values and its identity. None of
+ * them is recreated: nats-server also omits a stream that it cannot read, and an empty stream would
+ * then replace this stream.
+ * @throws StartFault when one of them is missing.
  */
-async function requireJournals(nats: Nats, partitions: number): Promise<void> {
-  if (!(await createRegistry(nats, names.config).get('installation'))) return
-  for (let partition = 0; partition < partitions; partition++) {
-    const stream = nats.space.stream(names.journal(partition))
-    if (await isMissing(nats, stream, LOOKS))
-      throw new StartFault(
-        `The NATS servers lack ${stream}, a journal of this installation. ` +
-          'Their logs contain the reason, usually a damaged file. ' +
-          'Restore the last backup into empty servers, or, in a cluster, ' +
-          "restore the server's folder from another server.",
-      )
+async function requireContents(nats: Nats, partitions: number): Promise<void> {
+  const journals = Array.from({ length: partitions }, (_, partition) => names.journal(partition))
+  // The identity is stored before the first entry, so it is read after the journals.
+  const written = await firstWritten(nats, journals)
+  if (!(await createRegistry(nats, names.config).get('installation'))) {
+    if (written === undefined) return
+    throw new StartFault(
+      `The NATS servers contain ${nats.space.stream(written)}, the journal of an installation, ` +
+        `but not its identity, which KV_${nats.space.bucket(names.config)} contained. ${RESTORE}`,
+    )
   }
+  for (const name of [...journals, `OBJ_${names.blobs}`]) {
+    const stream = nats.space.stream(name)
+    if (await isMissing(nats, stream, LOOKS)) {
+      const what = name === `OBJ_${names.blobs}` ? 'the large values and files' : 'a journal'
+      throw new StartFault(
+        `The NATS servers lack ${stream}, ${what} of this installation. ${RESTORE}`,
+      )
+    }
+  }
+}
+const RESTORE =
+  'The logs of the NATS servers contain the reason, usually a damaged file. ' +
+  'Restore the last backup into empty servers, or, in a cluster, ' +
+  "restore the server's folder from another server."
+
+/** Returns the first of the streams that has ever stored a message. */
+async function firstWritten(nats: Nats, streams: readonly string[]): Promise<string | undefined> {
+  for (const name of streams) {
+    const found = await nats.manager.streams
+      .info(nats.space.stream(name))
+      .catch((error: unknown) => {
+        if (codeOf(error) !== codes.streamNotFound) throw error
+        return undefined
+      })
+    if (found && found.state.last_seq > 0) return name
+  }
+  return undefined
 }
 /**
  * Number of checks, half a second apart, before a stream counts as missing. A server that has just
@@ -313,8 +339,8 @@ async function isMissing(nats: Nats, stream: string, looks: number): Promise<boo
 /**
  * Makes sure that all streams and buckets of the installation exist.
  * @param within milliseconds for which the creation of each one is retried; 60 s by default.
- * @throws StartFault when a restore has not finished, the stored layout does not permit `layout`, a
- *   journal is missing, or the servers do not provide a stream in time.
+ * @throws StartFault when a restore has not finished, the stored layout does not permit `layout`,
+ *   stored data is missing (`requireContents`), or the servers do not provide a stream in time.
  */
 export async function provision(
   nats: Nats,
@@ -326,7 +352,7 @@ export async function provision(
     retryOperation(nats, config.name, () => ensureStream(nats, config), within)
   await ensureConfig(nats, replicas, within)
   await retryOperation(nats, 'the stored layout', () => settleLayout(nats, layout), within)
-  await retryOperation(nats, 'the journals', () => requireJournals(nats, partitions), within)
+  await retryOperation(nats, 'the journals', () => requireContents(nats, partitions), within)
   for (let partition = 0; partition < partitions; partition++) {
     await make(journalConfig(nats.space, partition, replicas))
     await make(stateConfig(nats.space, partition, replicas))

@@ -30,6 +30,7 @@ const text = (...texts: string[]) => texts.map((one) => ({ text: one }))
 function scene(limits = { rate: 1000, bytes: 1_000_000 }) {
   const at = {
     now: 1_900_000_000_000,
+    offset: 0,
     asked: 0,
     lost: 0,
     answer: facts as unknown,
@@ -39,7 +40,8 @@ function scene(limits = { rate: 1000, bytes: 1_000_000 }) {
   }
   const writers = openLogWriters({
     settings: { key_prefix: 'bat', timing: defaultTiming, job_logs: limits },
-    now: () => at.now,
+    now: () => at.now + at.offset,
+    monotonic: () => at.now,
     later: () => () => {},
     log: { debug() {} },
     ask: async () => {
@@ -121,6 +123,16 @@ t.test('lines above the rate are dropped until there is credit, and reported', a
   write('later')
   await settled()
   t.strictSame(texts().slice(9), ['9', '3 lines were dropped.', 'later'])
+})
+
+t.test('lines are stored after the system clock was set back', async (t) => {
+  const { at, write, texts } = scene()
+  at.offset = 3_600_000
+  write('before')
+  at.offset = 0
+  write('after')
+  await settled()
+  t.strictSame(texts(), ['before', 'after'])
 })
 
 t.test('a full log reports the limit at once, and the dropped lines at the end', async (t) => {

@@ -22,7 +22,7 @@ t.test(
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 30 }), async (steps) => {
         const clock = new ManualClock()
-        const rounds = new TimerWheel(clock)
+        const rounds = new TimerWheel({ monotonic: clock.now, later: clock.later })
         const wanted = new Map<number, number>()
         const tasks: Task[] = Array.from({ length: 6 }, (_, n) => ({
           due: () => {
@@ -54,7 +54,7 @@ t.test(
 t.test('tasks with the same time share a timer, and no timer exists without tasks', (t) => {
   let timers = 0
   const rounds = new TimerWheel({
-    now: () => 1000,
+    monotonic: () => 1000,
     later: () => {
       timers++
       return () => {

@@ -74,6 +74,7 @@ export function edge() {
   const world = {
     node: 'gw1',
     now: () => now,
+    monotonic: () => now,
     hash,
     seal,
     random: bytes,

@@ -41,6 +41,7 @@ function stage(script: Partial<Script> = {}) {
   let say: (message: TowardsPerson) => void = () => {}
   const world = {
     now: clock.now,
+    monotonic: clock.now,
     later: clock.later,
     random: (bytes: number) => new Uint8Array(bytes),
     newCommandId: uniqueTexts((bytes) => new Uint8Array(bytes)),

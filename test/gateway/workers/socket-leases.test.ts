@@ -1,4 +1,7 @@
-/** Leases that a worker session has from an earlier connection. */
+/**
+ * Leases that a worker session has from an earlier connection, and steps of the system clock, which
+ * affect neither leases nor demand.
+ */
 import t from 'tap'
 import { refuse } from '../../../protocol/errors.ts'
 import { hand, header, leased, scene, settle } from './workers.ts'
@@ -127,3 +130,32 @@ t.test(
     t.match(at.named('worker.closed'), [{ input: { leases: 1 } }, { input: { leases: 0 } }])
   },
 )
+
+t.test(
+  'after the system clock was set back, demand is announced and slots become free',
+  async (t) => {
+    const at = scene()
+    at.clock.offset = 3_600_000
+    const worker = await at.worker({ concurrency_limit: 1 })
+    await worker.say({ type: 'jobs.claim', available_slots: 1 })
+    t.equal(at.offer([header(1)])?.takes.length, 1)
+    const before = at.demands
+    at.clock.offset = 0
+    await worker.say({ type: 'keepalive' })
+    t.equal(worker.code, undefined, 'the frames before the step do not count as a flood')
+    await at.clock.advance(5000)
+    t.equal(at.demands, before + 1)
+    t.equal(at.offer([header(2)])?.takes.length, 1)
+  },
+)
+
+t.test('a step of the system clock ends no lease of a connected worker', async (t) => {
+  const at = scene()
+  const worker = await at.worker({ concurrency_limit: 1 })
+  await worker.say({ type: 'jobs.claim', available_slots: 1 })
+  await hand(at, [header(1)])
+  at.clock.offset = 3_600_000
+  await at.clock.advance(10_000)
+  t.same(at.named('queue.expire'), [])
+  t.equal(at.offer([header(2)]), undefined, 'the slot is still in use')
+})

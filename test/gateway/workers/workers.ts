@@ -23,7 +23,10 @@ export const PROJECT = 'prj_00000000000000000000000A01'
 
 /** A manual clock. After each timer, `advance` waits until promises have settled. */
 class Clock {
+  /** The monotonic time. */
   now = 1_900_000_000_000
+  /** Difference of the system clock from the monotonic time, in milliseconds. */
+  offset = 0
   #timers: { at: number; run: () => void; off: boolean }[] = []
   later = (ms: number, run: () => void): (() => void) => {
     const timer = { at: this.now + ms, run, off: false }
@@ -164,7 +167,8 @@ export function scene(settings: Partial<World['settings']> = {}): Scene {
       version: '0',
       ...settings,
     },
-    now: () => clock.now,
+    now: () => clock.now + clock.offset,
+    monotonic: () => clock.now,
     later: clock.later,
     random: bytes,
     newCommandId: uniqueTexts(bytes),

@@ -6,7 +6,7 @@
 import t from 'tap'
 import type { ShardAnswer, WriteStop } from '../../../nodes/host/deps.ts'
 import { WriteGate } from '../../../nodes/host/durability/write-gate.ts'
-import type { Shard } from '../../../nodes/host/shard.ts'
+import { Shard } from '../../../nodes/host/shard.ts'
 import { type Count, command, reply, runId, ToyWorld } from '../support/toy.ts'
 
 const full: WriteStop = { code: 'storage_full', reason: 'for the test' }
@@ -99,6 +99,32 @@ t.test('a gap in the replayed entries also stops reads', async (t) => {
   next.drop()
 })
 
+t.test('a missing large value stops its shard, which is served again with the value', async (t) => {
+  for (const more of [0, 3]) {
+    const world = new ToyWorld()
+    const owner = await world.owner()
+    await owner.submit(command(runId(0), 'add', { by: 1, text: 'x'.repeat(300_000) }))
+    for (let i = 0; i < more; i++) await owner.submit(command(runId(0), 'add', { by: 1 }))
+    owner.drop()
+    const values = [...world.blobs.values]
+    world.blobs.values.clear()
+    const damaged: string[] = []
+    const lost: string[] = []
+    const deps = { ...world.deps(), damaged: (_: number, why: string) => void damaged.push(why) }
+    const next = new Shard(deps, 0, 0, (reason) => lost.push(reason))
+    const started = next.start(2)
+    await world.clock.advance(10_000)
+    await started
+    t.match(await read(next), { refused: 'journal_damaged' })
+    t.match(await next.submit(command(runId(0), 'add', { by: 1 })), { refused: 'journal_damaged' })
+    t.match(damaged, [/large value .* is missing from the object store/])
+    for (const [name, value] of values) world.blobs.values.set(name, value)
+    await world.clock.advance(30_000)
+    t.strictSame(lost, ['the damaged journal is checked again'])
+    t.match(await read(await world.owner()), { count: 1 + more })
+  }
+})
+
 t.test('when the gate opens, leases get their full duration before a command is decided', (t) => {
   const world = new ToyWorld()
   let stop: WriteStop | undefined
@@ -133,6 +159,37 @@ t.test('when the gate opens, leases get their full duration before a command is 
   t.match(instance.state, { wake: world.clock.now() + 100 })
   t.equal(refusal(), undefined)
   t.equal(noted.length, 1, 'once')
+  t.end()
+})
+
+t.test('after a step of the system clock, leases get their full duration', (t) => {
+  for (const step of [3_600_000, -3_600_000]) {
+    const world = new ToyWorld()
+    const base = world.deps()
+    const recover = (state: Count, now: number): Count => ({ ...state, wake: now + 100 })
+    const context = world.context({
+      ...base,
+      kinds: { ...base.kinds, run: { ...base.kinds.run, recover: recover as never } },
+    })
+    const instance = context.instances.fresh({ project: 'prj_1', kind: 'run', id: runId(0) })
+    const noted: unknown[] = []
+    const gate = new WriteGate(context, {
+      isOpen: () => true,
+      lose: (reason) => t.fail(reason),
+      note: ({ state }) => noted.push(state),
+      rejectEffects: () => t.fail('no command is rejected'),
+    })
+    gate.begin()
+    world.clock.setBy(step)
+    gate.begin()
+    t.match(noted, [{ wake: world.clock.now() + 100 }])
+    t.match(instance.state, { wake: world.clock.now() + 100 })
+    t.equal(context.time.at, world.clock.now())
+    world.clock.setBy(-1000)
+    gate.begin()
+    t.equal(context.time.at, world.clock.now() + 1000, 'a small step back is not followed')
+    t.equal(noted.length, 1)
+  }
   t.end()
 })
 

@@ -7,6 +7,7 @@ import type { HostDeps, ShardAnswer } from '../../../nodes/host/deps.ts'
 import { ActorCache } from '../../../nodes/host/memory/actor-cache.ts'
 import { Shard } from '../../../nodes/host/shard.ts'
 import type { OwnerContext } from '../../../nodes/host/shard-context.ts'
+import { ShardTime } from '../../../nodes/host/shard-time.ts'
 import type { Command, Kind } from '../../../protocol/entry.ts'
 import { refuse } from '../../../protocol/errors.ts'
 import { makeId } from '../../../protocol/ids.ts'
@@ -58,6 +59,10 @@ export const counter: AnyActor = {
     hear: (() => ({ events: [{ type: 'heard' }], reply: undefined })) as never,
     nap: ((_: Count, { at, broken }: { at: number; broken?: boolean }) => ({
       events: [{ type: 'napped', at, ...(broken !== undefined && { broken }) }],
+      reply: null,
+    })) as never,
+    nap_for: ((_: Count, { ms }: { ms: number }, cause: { at: number }) => ({
+      events: [{ type: 'napped', at: cause.at + ms }],
       reply: null,
     })) as never,
     wake: ((state: Count, _: unknown, cause: { at: number }) => ({
@@ -187,7 +192,8 @@ export class ToyWorld {
       () => {},
     )
     const position = { epoch: 1, sequence: 1 }
-    return { deps, partition: 0, shard: 0, name: '0.0', position, instances }
+    const time = new ShardTime(deps.clock)
+    return { deps, partition: 0, shard: 0, name: '0.0', position, instances, time }
   }
   /**
    * Starts an owner of a shard.

@@ -3,7 +3,15 @@
  * so can the archives of earlier releases. Damaged, incomplete and hostile archives are refused.
  */
 import { createHash } from 'node:crypto'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { open, readdir, truncate } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -64,6 +72,21 @@ t.test('a path that is in use is refused before anything is written', async (t) 
   const other = join(folder, 'empty')
   mkdirSync(other)
   await t.resolves((await writeArchive(other)).abandon(), 'a folder can')
+})
+
+t.test('a path at which nothing can be written is refused with advice', async (t) => {
+  const file = join(folder, 'a file')
+  writeFileSync(file, '')
+  const paths = [join(file, 'b.tar'), join(file, 'deep', 'b')]
+  // A recursive mkdir of Node does not end there.
+  if (existsSync('/proc/self')) paths.push('/proc/none/b.tar')
+  for (const path of paths)
+    await t.rejects(writeArchive(path), {
+      constructor: StartFault,
+      message: /cannot be written to .*Choose another path with --to/,
+    })
+  const deep = await writeArchive(join(folder, 'created', 'folders', 'b.tar'))
+  await t.resolves(deep.abandon())
 })
 
 t.test('files are written and read, in a folder and in a tar file', async (t) => {

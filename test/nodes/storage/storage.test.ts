@@ -1,5 +1,5 @@
 /**
- * How streams are stored: compressed unless they are replicated. Also covers deleted journals,
+ * How streams are stored: compressed unless they are replicated. Also covers deleted streams,
  * appends without storage space, and missing sequences.
  */
 
@@ -69,6 +69,28 @@ t.test('a deleted journal is not created again', async (t) => {
   await createRegistry(one, names.config).put('installation', '{}', 0)
   await one.manager.streams.delete(names.journal(0))
   await t.rejects(provision(one, layout, 1000), { message: /lack JOURNAL_0/ })
+})
+
+t.test('a deleted object store is not created again', async (t) => {
+  const { one } = await startStore('2m')
+  const layout = { partitions: 1, shards: 1, replicas: 1 }
+  await provision(one, layout)
+  await createRegistry(one, names.config).put('installation', '{}', 0)
+  await one.manager.streams.delete(`OBJ_${names.blobs}`)
+  await t.rejects(provision(one, layout, 1000), { message: /lack OBJ_BLOBS.*Restore the last/ })
+  await t.rejects(one.manager.streams.info(`OBJ_${names.blobs}`), 'it was not created')
+})
+
+t.test('no installation is created on the journal of another one', async (t) => {
+  const { one } = await startStore('2m')
+  const layout = { partitions: 2, shards: 1, replicas: 1 }
+  await provision(one, layout)
+  await provision(one, layout)
+  await createJournal(one).append(1, 0, new Uint8Array(100), 0, 'first')
+  await one.manager.streams.delete(`KV_${names.config}`)
+  await t.rejects(provision(one, layout, 1000), {
+    message: /contain JOURNAL_1, the journal of an installation, but not its identity/,
+  })
 })
 
 t.test('an append without storage space is refused and stores nothing', async (t) => {

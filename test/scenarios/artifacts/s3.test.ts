@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { DeleteObjectCommand, ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3'
 import t from 'tap'
 import { startS3Server } from '../../nodes/s3/server.ts'
+import { silentLog } from '../../support/memory.ts'
 import { service } from '../../support/service.ts'
 import { until } from '../support/given.ts'
 import { artifactClient, codeOf, type Open, sha256 } from './client.ts'
@@ -17,10 +18,13 @@ const folder = mkdtempSync(join(tmpdir(), 'baton-s3-'))
 const s3 = await startS3Server(folder)
 Object.assign(process.env, { AWS_ACCESS_KEY_ID: 'S3RVER', AWS_SECRET_ACCESS_KEY: 'S3RVER' })
 const { bucket, endpoint, region } = s3.bucket
-const s = await service({
-  BATON_ARTIFACTS: `s3://${bucket}/team?region=${region}&endpoint=${endpoint}`,
-  BATON_ARTIFACT_QUOTA: '20MiB',
-})
+const inBucket = (prefix: string) =>
+  `s3://${bucket}/${prefix}?region=${region}&endpoint=${endpoint}`
+const warnings: Open[] = []
+const s = await service(
+  { BATON_ARTIFACTS: inBucket('team'), BATON_ARTIFACT_QUOTA: '20MiB' },
+  { log: { ...silentLog, warn: (fields) => void warnings.push(fields) } },
+)
 const nats = await connectTo(s.server.access)
 const lister = new S3Client({ region, endpoint, forcePathStyle: true })
 t.teardown(async () => {
@@ -104,6 +108,10 @@ t.test('a deletion removes the object', async (t) => {
   await lister.send(new DeleteObjectCommand({ Bucket: bucket, Key: lost }))
   const missing = await content(other)
   t.match([missing.status, codeOf(missing)], [503, 'artifact_storage_unavailable'])
+  t.match(
+    warnings.filter(({ event }) => event === 'file_missing'),
+    [{ artifact_id: other, reason: /BATON_ARTIFACTS/ }],
+  )
   const head = await content(other, { method: 'HEAD' })
   t.match([head.status, head.bytes.length], [200, 0], 'only the record is read')
   t.equal((await s.call('artifact.delete', { artifact_id: other })).status, 204)
@@ -111,4 +119,25 @@ t.test('a deletion removes the object', async (t) => {
   t.same(await stored(), [])
   t.match(await quota(), { used_bytes: 0, artifact_count: 0, pending_count: 0 })
   t.equal((await content(id)).status, 404)
+})
+
+t.test('files from before the bucket was set are read from NATS, and deleted there', async (t) => {
+  const earlier = await service()
+  t.teardown(() => earlier.stop())
+  const store = await connectTo(earlier.server.access)
+  t.teardown(() => store.close())
+  const before = artifactClient(earlier.url, earlier.key)
+  const [first, second] = [randomBytes(300_000), randomBytes(2000)]
+  const kept = String((await before.put('kept', first)).body['id'])
+  await earlier.restart(undefined, { BATON_ARTIFACTS: inBucket('later') })
+  const after = artifactClient(earlier.url, earlier.key)
+  t.ok((await after.content(kept)).bytes.equals(first))
+  const part = await after.content(kept, { headers: { range: 'bytes=10-19' } })
+  t.ok(part.bytes.equals(first.subarray(10, 20)))
+  const added = String((await after.put('added', second)).body['id'])
+  t.ok((await after.content(added)).bytes.equals(second))
+  t.match(await stored(), [new RegExp(`^later/artifacts/prj_\\w+/${added}/`)])
+  t.ok((await storedChunks(store)) > 0)
+  t.equal((await earlier.call('artifact.delete', { artifact_id: kept })).status, 204)
+  t.equal(await storedChunks(store), 0)
 })
