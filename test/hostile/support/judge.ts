@@ -19,16 +19,22 @@ const parsed = (text: string): unknown => {
   }
 }
 
+/** Minimum size in bytes of a request whose head may exceed the limit of 16 KiB. */
+const LONG = 15_000
+
 /**
  * Returns the fault of a refusal, or undefined if the refusal is documented.
  * @param codes the allowed codes.
- * @param sent the size of the request in bytes, which limits the size of the refusal.
+ * @param sent the size of the request in bytes: its path and its body. It limits the size of the
+ * refusal.
  */
 export function badRefusal(
   { status, headers, text }: Answered,
   codes: readonly Code[],
   sent = 0,
 ): string | undefined {
+  // uWebSockets.js itself refuses heads that are too long. Its response is HTML.
+  if (status === 431) return sent > LONG ? undefined : `431 for ${sent} bytes`
   const body = parsed(text)
   const error = isOpen(body) && Object.keys(body).join() === 'error' ? body['error'] : undefined
   if (!isOpen(error)) return `no error in its body: ${text.slice(0, 300)}`
