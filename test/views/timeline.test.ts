@@ -122,6 +122,7 @@ t.test(
       ended: false,
       oldest: 0,
       exists: true,
+      current: cursorOf(1, 999),
     })
     commit(moved('run_1', 'running'), run('run_1', [event('signal.stored')]))
     t.match(timeline(view, 0), {
@@ -136,6 +137,7 @@ t.test(
       ended: false,
       oldest: 0,
       exists: true,
+      current: cursorOf(2, 999),
     })
     t.match(timeline(view, 0, 10, 'prj_b'), { items: [], exists: false })
     t.match(ask(view, 'timeline', { run_id: 'run_2', after: 0, limit: 1 }), {

@@ -7,7 +7,8 @@ t.test('a socket', async (t) => {
     const at = { left: 0, writes: [] as string[][], closed: [] as unknown[], buffered: 0 }
     let corked: string[] | undefined
     const socket = {
-      send: (text: string) => {
+      send: (frame: string | Buffer) => {
+        const text = frame.toString()
         if (at.left > 16 * 1_048_576) return 2
         if (corked) corked.push(text)
         else at.writes.push([text])
