@@ -56,7 +56,7 @@ export function makeTrouble(sim: Simulation, end: number): void {
     // The machine may notice the break only after a while.
     worker?.cutOff(dice.chance(0.5) ? dice.between(0, 20) : dice.between(20, 5000))
   })
-  plan('jump', 3, () => victim('jump')?.jump(weather.dice('jump').between(-60_000, 60_000)))
+  plan('jump', 3, () => victim('jump')?.jump(weather.dice('jump').between(-20_000, 20_000)))
   plan('wipe', 2, () => {
     sim.note(() => 'all snapshots are lost')
     sim.state.wipe()

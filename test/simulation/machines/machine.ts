@@ -26,6 +26,12 @@ import { journalPort, registryPort, statePort } from './ports.ts'
 /** Unix milliseconds at the start of every simulation. */
 export const EPOCH = Date.UTC(2026, 0, 1)
 
+/**
+ * Maximum difference between a clock and the time after the clock was set. The checks at the end
+ * allow a little more.
+ */
+const MAX_SKEW_MS = 20_000
+
 export class Machine {
   readonly sim: Simulation
   /** The id of the node. */
@@ -198,10 +204,11 @@ export class Machine {
         this.sim.timeline.after(this.sim.weather.dice('pause').between(0, 2), () => this.enter(run))
     })
   }
-  /** Moves the wall clock by `ms` milliseconds. */
+  /** Moves the wall clock by `ms` milliseconds, but not further than `MAX_SKEW_MS` from the time. */
   jump(ms: number): void {
-    this.#skew += ms
-    this.sim.note(() => `${this.name}: the clock is set by ${Math.round(ms)} ms`)
+    const skew = Math.min(MAX_SKEW_MS, Math.max(-MAX_SKEW_MS, this.#skew + ms))
+    this.sim.note(() => `${this.name}: the clock is set by ${Math.round(skew - this.#skew)} ms`)
+    this.#skew = skew
   }
   kill(): void {
     if (!this.alive) return
