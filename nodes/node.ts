@@ -150,7 +150,6 @@ export async function startNode(
       claimOverBus(bus, { id, roles: config.roles, self, registry: cluster, clock: systemClock }),
     )
     membership.hold({ self, revision, superseded: doom })
-    membership.report(() => storage.stops())
     const parts = { membership, neighbours }
     const interest = openInterest(id, self.instance, systemClock, parts)
     const mayHaveMissed = () => {
@@ -234,6 +233,7 @@ export async function startNode(
       cluster,
       membership,
     )
+    membership.report(() => [...storage.stops(), ...host.failures()])
     nats.onReconnect(metrics.reconnected)
     metrics.onLook(() => {
       metrics.standing(
