@@ -44,6 +44,7 @@ import { createEmbedder } from './roles/embed.ts'
 import { type ServedRoles, startRoles } from './roles/start.ts'
 import { startSweeping } from './roles/sweep.ts'
 import { verifyJournals } from './roles/verify.ts'
+import { settleLocation } from './s3/location.ts'
 import { openFiles } from './s3/open-files.ts'
 import {
   type Installed,
@@ -129,6 +130,11 @@ export async function startNode(
     const snapshots = createSnapshots(nats)
     const blobs = createBlobs(nats)
     const files = await openFiles(config.bucket, blobs, stops)
+    // Nodes with other roles may not store files.
+    if (config.roles.includes('shards') || config.roles.includes('gateway'))
+      await retryOperation(nats, 'the place of the files', () =>
+        settleLocation(config.bucket, blobs, files, installed.organization),
+      )
     const cluster = createRegistry(nats, names.cluster, () => ensureCluster(nats, config.replicas))
     const bus: Bus = createBus(
       nats,
@@ -150,7 +156,6 @@ export async function startNode(
       claimOverBus(bus, { id, roles: config.roles, self, registry: cluster, clock: systemClock }),
     )
     membership.hold({ self, revision, superseded: doom })
-    membership.report(() => storage.stops())
     const parts = { membership, neighbours }
     const interest = openInterest(id, self.instance, systemClock, parts)
     const mayHaveMissed = () => {
@@ -234,6 +239,7 @@ export async function startNode(
       cluster,
       membership,
     )
+    membership.report(() => [...storage.stops(), ...host.failures()])
     nats.onReconnect(metrics.reconnected)
     metrics.onLook(() => {
       metrics.standing(

@@ -5,6 +5,7 @@
  */
 
 import { assignment } from './cluster/assignment.ts'
+import { FailedTakeovers } from './cluster/failed-takeovers.ts'
 import type { Membership } from './cluster/membership.ts'
 import type { HostDeps } from './deps.ts'
 import { NewerRelease } from './memory/codec.ts'
@@ -40,6 +41,7 @@ export class Host {
   readonly #membership: Membership
   readonly #shards = new Map<string, Shard>()
   readonly #busy = new Set<string>()
+  readonly #failed = new FailedTakeovers()
   readonly #leaving = new Map<string, Promise<void>>()
   #stopped = false
 
@@ -52,6 +54,10 @@ export class Host {
   /** Returns the names of the shards that this node owns and serves. */
   owned(): string[] {
     return [...this.#shards].filter(([, shard]) => shard.open).map(([name]) => name)
+  }
+  /** Returns the shards that this node fails to take over, with the reasons, as short texts. */
+  failures(): readonly string[] {
+    return this.#failed.reports()
   }
 
   /**
@@ -115,6 +121,7 @@ export class Host {
       const entry = entries.get(name)
       const mine = this.#shards.get(name)
       const should = owners.get(name) === this.#deps.node
+      if (!should) this.#failed.delete(name)
       if (mine && entry && entry.owner.node !== this.#deps.node)
         this.#lose(name, 'the ownership record names another node')
       else if (mine && !should && this.#membership.fresh())
@@ -128,7 +135,12 @@ export class Host {
         void this.#exclusively(name, async () => {
           await this.#record(name, entry.owner.epoch, entry.revision, '')
         })
-      } else if (!mine && should && this.#free(name, entry, live)) {
+      } else if (
+        !mine &&
+        should &&
+        this.#free(name, entry, live) &&
+        this.#failed.permits(name, this.#deps.clock.elapsed())
+      ) {
         void this.#exclusively(name, () => this.#acquire(name, entry))
       }
     }
@@ -208,10 +220,21 @@ export class Host {
     try {
       await this.#membership.tell()
       await shard.start(epoch + 1)
+      this.#failed.delete(name)
     } catch (error) {
       this.#shards.delete(name)
+      this.#noteFailure(name, error)
       throw error
     }
+  }
+  #noteFailure(name: string, error: unknown): void {
+    const reason = error instanceof Error ? error.message : String(error)
+    if (!this.#failed.add(name, reason, this.#deps.clock.elapsed())) return
+    this.#deps.log.error(
+      { event: 'shard_takeover_failing', err: error, shard: name },
+      'shard takeover fails repeatedly; requests for this shard are not answered. Remove the cause, ' +
+        'see "A shard is not taken over" in docs/operations/troubleshooting.md',
+    )
   }
   #lose(name: string, reason: string, shard = this.#shards.get(name)): void {
     this.#deps.log.warn({ event: 'shard_lost', shard: name, reason }, 'shard lost')

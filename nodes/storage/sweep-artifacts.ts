@@ -19,7 +19,7 @@ import { removeArtifact } from '../executor/errands/removal.ts'
 import type { FileList } from './file-list.ts'
 
 /** Name of the file with the id of the organization that uses the store. */
-const OWNER = 'installation'
+export const OWNER = 'installation'
 const PREFIX = 'artifacts/'
 
 /** Parameters of a sweep. `limit` is the maximum number of files of one page. */

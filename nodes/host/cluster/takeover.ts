@@ -75,7 +75,22 @@ export async function takeOver(
 ): Promise<Planned[]> {
   const { deps, partition, shard, name, instances, position } = context
   const { journal, random } = deps
-  const last = await journal.last(partition, shard)
+  // A node that paused after it wrote the ownership record may have fenced a newer owner. It must
+  // not serve, because the newer owner's reads would become stale.
+  const assertHeld = async (): Promise<void> => {
+    if (!(await held())) throw new Error(`shard ${name} was taken over by another node`)
+  }
+  const last = await journal.last(partition, shard).catch(async (error: unknown) => {
+    if (!(error instanceof UnreadableEntry)) throw error
+    gate.latch({ code: 'journal_damaged', reason: error.message }, true)
+    return 'unreadable' as const
+  })
+  if (last === 'unreadable') {
+    position.epoch = epoch
+    position.sequence = (await journal.position(partition)).last
+    await assertHeld()
+    return []
+  }
   const before = last ? parseEnvelope(envelopeText(last.data)).epoch : 0
   if (last) instances.inherit()
   position.epoch = Math.max(epoch, before + 1)
@@ -103,9 +118,7 @@ export async function takeOver(
     if (!(error instanceof JournalHole || error instanceof UnreadableEntry)) throw error
     gate.latch({ code: 'journal_damaged', reason: error.message }, true)
   }
-  // A node that paused after it wrote the ownership record may have fenced a newer owner. It must
-  // not serve, because the newer owner's reads would become stale.
-  if (!(await held())) throw new Error(`shard ${name} was taken over by another node`)
+  await assertHeld()
   return pending
 }
 

@@ -1,13 +1,13 @@
 /**
- * Which shards a node claims if the registry lacks their records, and how often a shard restarts if
- * an actor's timer handler throws.
+ * Which shards a node claims if the registry lacks their records, how often a shard restarts if an
+ * actor's timer handler throws, and how a node reports a shard that it cannot take over.
  */
 import t from 'tap'
 import { Membership } from '../../../nodes/host/cluster/membership.ts'
 import { Host } from '../../../nodes/host/host.ts'
 import type { Registry } from '../../../nodes/host/ports.ts'
 import { subjects } from '../../../protocol/subjects.ts'
-import { MemoryRegistry } from '../../support/memory.ts'
+import { MemoryRegistry, silentLog } from '../../support/memory.ts'
 import { command, runId, ToyWorld } from '../support/toy.ts'
 
 /** Creates nodes that share one journal and one registry. */
@@ -27,15 +27,18 @@ function cluster() {
     }
     const membership = new Membership(own, world.clock, { id, roles: ['shards'] })
     const deps = world.deps()
+    const errors: object[] = []
+    const log = { ...silentLog, error: (fields: object) => void errors.push(fields) }
     const host: Host = new Host(
-      { ...deps, node: id, fresh: () => membership.fresh() },
+      { ...deps, node: id, fresh: () => membership.fresh(), log },
       own,
       membership,
     )
+    membership.report(() => host.failures())
     const joined = membership.start(() => host.round())
     await world.clock.advance(2500)
     await joined
-    return { registry: own, host, membership, bus: deps.bus }
+    return { registry: own, host, membership, bus: deps.bus, errors }
   }
   return { clock: world.clock, journal: world.journal, registry, join, owners }
 }
@@ -108,4 +111,36 @@ t.test('an actor whose timer throws restarts its shard less and less often', asy
     { answer: { reply: { count: 1001 } } },
     'once it is mended it is woken',
   )
+})
+
+t.test('a takeover that fails repeatedly is reported, and repeated less often', async (t) => {
+  const { clock, journal, registry, join } = cluster()
+  const a = await join('a')
+  a.host.crash()
+  await a.membership.stop()
+  let attempts = 0
+  const { read } = journal
+  journal.read = (partition, shard, from) => {
+    if (shard !== 1) return read.call(journal, partition, shard, from)
+    attempts++
+    throw new Error('an error in the replay')
+  }
+  const b = await join('b')
+  await clock.advance(3000)
+  t.same(b.host.owned(), ['0.0'])
+  t.same(b.membership.stops(), [], 'a short failure is not reported')
+  await clock.advance(10_000)
+  const report = 'shard 0.1: its takeover fails repeatedly (an error in the replay)'
+  t.same(b.membership.stops(), [report])
+  t.match(b.errors, [{ event: 'shard_takeover_failing', shard: '0.1' }], 'it is logged once')
+  const record = registry.values.get('node.b')?.value ?? '{}'
+  t.same(JSON.parse(record).stops, [report], 'other nodes report it, too')
+  await clock.advance(300_000)
+  attempts = 0
+  await clock.advance(120_000)
+  t.ok(attempts >= 3 && attempts <= 4, `${attempts} attempts in two minutes`)
+  journal.read = read
+  await clock.advance(31_000)
+  t.same(b.host.owned().sort(), ['0.0', '0.1'])
+  t.same(b.membership.stops(), [])
 })

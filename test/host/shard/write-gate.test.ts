@@ -6,6 +6,7 @@
 import t from 'tap'
 import type { ShardAnswer, WriteStop } from '../../../nodes/host/deps.ts'
 import { WriteGate } from '../../../nodes/host/durability/write-gate.ts'
+import { UnreadableEntry } from '../../../nodes/host/ports.ts'
 import { Shard } from '../../../nodes/host/shard.ts'
 import { type Count, command, reply, runId, ToyWorld } from '../support/toy.ts'
 
@@ -98,6 +99,31 @@ t.test('a gap in the replayed entries also stops reads', async (t) => {
   t.match(await next.submit(command(runId(0), 'add', { by: 1 })), { refused: 'journal_damaged' })
   next.drop()
 })
+
+t.test(
+  'a damaged last entry stops its shard, which is served again once it is readable',
+  async (t) => {
+    const world = new ToyWorld()
+    const owner = await world.owner()
+    await owner.submit(command(runId(0), 'add', { by: 1 }))
+    owner.drop()
+    const stored = world.journal.messages.length
+    const { last } = world.journal
+    world.journal.last = () => Promise.reject(new UnreadableEntry('the last entry is damaged'))
+    const damaged: string[] = []
+    const lost: string[] = []
+    const deps = { ...world.deps(), damaged: (_: number, why: string) => void damaged.push(why) }
+    const next = await world.owner(0, deps, lost)
+    t.match(await read(next), { refused: 'journal_damaged' })
+    t.match(await next.submit(command(runId(0), 'add', { by: 1 })), { refused: 'journal_damaged' })
+    t.strictSame(damaged, ['the last entry is damaged'])
+    t.equal(world.journal.messages.length, stored)
+    world.journal.last = last
+    await world.clock.advance(30_000)
+    t.strictSame(lost, ['the damaged journal is checked again'])
+    t.match(await read(await world.owner()), { count: 1 })
+  },
+)
 
 t.test('a missing large value stops its shard, which is served again with the value', async (t) => {
   for (const more of [0, 3]) {

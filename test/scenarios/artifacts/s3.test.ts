@@ -3,7 +3,12 @@ import { randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { DeleteObjectCommand, ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3'
+import {
+  CopyObjectCommand,
+  DeleteObjectCommand,
+  ListObjectsV2Command,
+  S3Client,
+} from '@aws-sdk/client-s3'
 import t from 'tap'
 import { startS3Server } from '../../nodes/s3/server.ts'
 import { silentLog } from '../../support/memory.ts'
@@ -36,7 +41,7 @@ t.teardown(async () => {
 })
 const stored = async (): Promise<string[]> => {
   const { Contents = [] } = await lister.send(new ListObjectsV2Command({ Bucket: bucket }))
-  return Contents.map(({ Key = '' }) => Key)
+  return Contents.map(({ Key = '' }) => Key).filter((key) => !key.endsWith('/installation'))
 }
 const quota = async (): Promise<Open> => {
   const { generated_at: _, ...rest } = await s.ok('artifact.quota')
@@ -55,7 +60,7 @@ t.test('an upload is stored in the bucket, and read back whole and in ranges', a
   t.match(body, { size_bytes: bytes.length, sha256: sha256(bytes) })
   id = String(body['id'])
   t.match(await stored(), [new RegExp(`^team/artifacts/prj_\\w+/${id}/\\w+$`)])
-  t.equal(await storedChunks(nats), 0, 'NATS has no byte of it')
+  t.equal(await storedChunks(nats), 1, 'NATS has only the record of the bucket')
   const whole = await content(id)
   t.equal(whole.status, 200)
   t.ok(whole.bytes.equals(bytes))
@@ -139,5 +144,29 @@ t.test('files from before the bucket was set are read from NATS, and deleted the
   t.match(await stored(), [new RegExp(`^later/artifacts/prj_\\w+/${added}/`)])
   t.ok((await storedChunks(store)) > 0)
   t.equal((await earlier.call('artifact.delete', { artifact_id: kept })).status, 204)
-  t.equal(await storedChunks(store), 0)
+  t.equal(await storedChunks(store), 1, 'the record of the bucket remains')
+})
+
+t.test('a start with another bucket is refused until it has the files', async (t) => {
+  const moved = await service({ BATON_ARTIFACTS: inBucket('old') })
+  t.teardown(() => moved.stop())
+  const put = await artifactClient(moved.url, moved.key).put('kept', Buffer.from('x'))
+  const kept = String(put.body['id'])
+  const other = { BATON_ARTIFACTS: inBucket('new') }
+  const named = new RegExp(`stored in s3://${bucket}/old/`)
+  await t.rejects(moved.restart(undefined, other), { name: 'StartFault', message: named })
+  const { Contents = [] } = await lister.send(
+    new ListObjectsV2Command({ Bucket: bucket, Prefix: 'old/' }),
+  )
+  for (const { Key: key = '' } of Contents)
+    await lister.send(
+      new CopyObjectCommand({
+        Bucket: bucket,
+        Key: key.replace('old/', 'new/'),
+        CopySource: `${bucket}/${key}`,
+      }),
+    )
+  await moved.restart(undefined, other)
+  const content = await artifactClient(moved.url, moved.key).content(kept)
+  t.equal(content.bytes.toString(), 'x')
 })
