@@ -36,12 +36,21 @@ export function entered(before: Window, row: TranscriptMessage): Window {
   const after = { window: [...before.window, row], size: before.size + sizeOf(row) }
   return over(after.window.length, after.size, 1) ? cut(after) : after
 }
-/** Replaces the rows that a summary covers with the summary. */
+/**
+ * Replaces the rows that a summary covers with the summary. It covers every earlier summary, also
+ * one whose sequence number is higher because rows were added while it was created.
+ */
 export const replaceWithSummary = (
   { window }: Window,
   summary: TranscriptMessage,
   covered: number,
-): Window => measured([summary, ...window.filter(({ sequence }) => (sequence ?? 0) > covered)])
+): Window =>
+  measured([
+    summary,
+    ...window.filter(
+      ({ entry_type, sequence }) => entry_type !== 'compaction' && (sequence ?? 0) > covered,
+    ),
+  ])
 /** Whether the window should be compacted before its bounds force a cut. */
 export const nearlyFull = ({ window, size }: Window): boolean => over(window.length, size, 0.75)
 

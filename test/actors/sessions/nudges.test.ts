@@ -284,3 +284,28 @@ t.test('a compaction times out, and then the session can be compacted again', as
   t.equal(compact(), undefined)
   t.equal(s.log.length, before, 'nothing is new')
 })
+
+t.test('a summary replaces an earlier one that was written after the rows it covers', async (t) => {
+  const s = begun('1')
+  s.answers(say('2'))
+  const compact = () => s.do('session.compact', { session_id: 'ses_1', definition: definition() })
+  compact()
+  s.do('session.append', { messages: [{ role: 'user', content: [say('during the pass')] }] })
+  s.invoke('ask me')
+  s.answers(say('first summary'))
+  s.answers(ask('q'))
+  t.match(s.turn(2), { status: 'waiting' }, 'rows of this turn are not covered')
+  compact()
+  s.answers(say('second summary'))
+  t.same(
+    s.session.state.window.map(({ sequence, entry_type }) => [sequence, entry_type]),
+    [
+      [6, 'compaction'],
+      [4, 'message'],
+    ],
+  )
+  nudge(s, 'go on', { wake: true })
+  const request = JSON.stringify(s.spec(s.job()))
+  t.match(request, 'second summary')
+  t.notMatch(request, 'first summary')
+})
