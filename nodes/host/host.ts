@@ -232,8 +232,7 @@ export class Host {
     if (!this.#failed.add(name, reason, this.#deps.clock.elapsed())) return
     this.#deps.log.error(
       { event: 'shard_takeover_failing', err: error, shard: name },
-      'shard takeover fails repeatedly; requests for this shard are not answered. Remove the cause, ' +
-        'see "A shard is not taken over" in docs/operations/troubleshooting.md',
+      'shard takeover fails repeatedly; see troubleshooting.md, "A shard is not taken over"',
     )
   }
   #lose(name: string, reason: string, shard = this.#shards.get(name)): void {

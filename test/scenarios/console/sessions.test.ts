@@ -125,8 +125,9 @@ async function tryOut(browser: Browser): Promise<void> {
 
   t.test('a message during a turn, taken back, and the turn cancelled by keyboard', async (t) => {
     const page = await open(await start('Waiting'))
-    await page.locator('h1').waitFor()
+    await message(page).waitFor()
     await page.keyboard.press('m')
+    await untilTrue(page, "document.activeElement.tagName === 'TEXTAREA'")
     await page.keyboard.type('please wait')
     await page.keyboard.press('Enter')
     await page.getByRole('button', { name: 'Add to this turn' }).waitFor()
