@@ -9,10 +9,16 @@
 
 const POINT = /^(not )?ok\b(?: \d+)?(?: - )?(.*?)(?: # (skip|todo|time=)(.*))?$/i
 
+/** Maximum number of failures that are kept, and of lines of each of them. */
+const KEPT_FAILURES = 20
+const KEPT_LINES = 40
+
 /**
- * Creates a reader. `line` must be called with each line of the stream.
+ * Creates a reader. `line` must be called with each line of the stream. `failures` receives the
+ * first failures, each with its name and its diagnosis, so that they can be repeated at the end of
+ * a long run.
  * @param {(line: string) => void} show receives each line of output
- * @returns {{ result: Result, line: (line: string) => void }}
+ * @returns {{ result: Result, failures: readonly string[][], line: (line: string) => void }}
  */
 export function createReader(show) {
   const result = { passed: 0, failed: 0, skipped: 0, files: 0 }
@@ -36,6 +42,19 @@ export function createReader(show) {
   let block = 'none'
   /** Whether the last point is a failure, whose diagnosis is shown. */
   let shown = false
+  /** @type {string[][]} */
+  const kept = []
+  /** @param {string} text the first line of a failure */
+  const fail = (text) => {
+    result.failed++
+    if (kept.length < KEPT_FAILURES) kept.push([text])
+  }
+  /** @param {string} text a line of the diagnosis of the last failure */
+  const diagnose = (text) => {
+    show(text)
+    const lines = kept[result.failed - 1]
+    if (lines !== undefined && lines.length < KEPT_LINES) lines.push(text)
+  }
 
   /**
    * @param {string} text
@@ -51,8 +70,9 @@ export function createReader(show) {
     const counts = !contains || (not !== undefined && failedBelow === 0)
     shown = counts && not !== undefined && !excused
     if (shown) {
-      result.failed++
-      if (depth > 0) show(`✗ ${[...names.slice(0, depth), name].join(' › ')}`)
+      const title = `✗ ${[...names.slice(0, depth), name].join(' › ')}`
+      fail(title)
+      if (depth > 0) show(title)
     } else if (counts) result[excused ? 'skipped' : 'passed']++
     if (not !== undefined && !excused) failures[depth] = (failures[depth] ?? 0) + 1
     block = 'due'
@@ -62,14 +82,15 @@ export function createReader(show) {
   }
   return {
     result,
+    failures: kept,
     line: (line) => {
       const text = line.trimStart()
       if (block === 'open') {
-        if (shown) show(line)
+        if (shown) diagnose(line)
         if (text === '...') block = 'none'
       } else if (block === 'due' && text === '---') {
         block = 'open'
-        if (shown) show(line)
+        if (shown) diagnose(line)
       } else {
         const depth = (line.length - text.length) / 4
         if (!Number.isInteger(depth)) return
@@ -78,10 +99,22 @@ export function createReader(show) {
         else if (/^1\.\.\d+/.test(text)) last = Math.max(last, depth)
         else if (POINT.test(text)) point(text, depth)
         else if (text.startsWith('Bail out!')) {
-          result.failed++
+          fail(text)
           show(text)
         }
       }
     },
   }
 }
+
+/**
+ * Describes the failures of a run, for its end.
+ * @param {readonly string[][]} failures the first ones, as a reader has kept them
+ * @param {number} total number of all failures
+ * @returns {string}
+ */
+export const describeFailures = (failures, total) =>
+  [
+    ...failures.map((lines) => lines.join('\n')),
+    ...(total > failures.length ? [`… and ${total - failures.length} more, shown above.`] : []),
+  ].join('\n')

@@ -12,7 +12,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { CPU_ENV, createCpuTable } from './cpu.mjs'
 import { MEMORY, programOf } from './program.mjs'
-import { createReader } from './tap.mjs'
+import { createReader, describeFailures } from './tap.mjs'
 import { BUNDLE_ENV, bundleTests } from './test-bundle.mjs'
 import { testsOf, unitTestsOf } from './test-files.mjs'
 import { startProcess } from './test-process.mjs'
@@ -189,6 +189,9 @@ export async function runTests(root, args, loader, native) {
   if (bundle !== undefined) rmSync(bundle.folder, { recursive: true, force: true })
   if (cpu) process.stdout.write(`\n${cpu.table()}\n`)
   const { passed, failed, skipped } = reader.result
+  // A long run has shown them between thousands of lines, which a CI system may have cut off.
+  if (failed > 0 && files.length > 1)
+    process.stdout.write(`\nFailures:\n\n${describeFailures(reader.failures, failed)}\n`)
   process.stdout.write(
     `\n${files.length} files${skipped > 0 ? `, ${skipped} skipped` : ''}\n${passed} passed, ${failed} failed\n`,
   )

@@ -12,7 +12,12 @@ interface Dependencies {
   uncompiledPackages(root: string, locked: object): readonly string[]
 }
 interface Tap {
-  createReader(show: (line: string) => void): { result: object; line(line: string): void }
+  createReader(show: (line: string) => void): {
+    result: { failed: number }
+    failures: readonly string[][]
+    line(line: string): void
+  }
+  describeFailures(failures: readonly string[][], total: number): string
 }
 const { compareLocks, uncompiledPackages } = (await import(
   '../../../nodes/boot/dependencies.mjs' as string
@@ -35,7 +40,9 @@ const { createChanges, describeChanges } = (await import(
   describeChanges(files: readonly string[]): string
 }
 const root = join(import.meta.dirname, '../../..')
-const { createReader } = (await import('../../../nodes/boot/tap.mjs' as string)) as Tap
+const { createReader, describeFailures } = (await import(
+  '../../../nodes/boot/tap.mjs' as string
+)) as Tap
 
 t.test('packages count as installed if npm recorded the locked versions', async (t) => {
   const locked = {
@@ -148,6 +155,28 @@ t.test('a file that failed without a failed assertion counts as failed', async (
   )
   t.match(result, { passed: 1, failed: 1, files: 1 })
   t.match(shown, /exitCode: 3/)
+})
+
+t.test('the failures of a run can be repeated at its end', async (t) => {
+  const reader = createReader(() => {})
+  for (const line of [
+    '# Subtest: test/a.test.ts',
+    ...Array.from({ length: 25 }, (_, at) => [
+      `    not ok ${at + 1} - number ${at}`,
+      '      ---',
+      ...Array.from({ length: 60 }, (_, line) => `      line ${line}`),
+      '      ...',
+    ]).flat(),
+    '    1..25',
+    'not ok 1 - test/a.test.ts # time=1ms',
+  ])
+    reader.line(line)
+  const lines = describeFailures(reader.failures, reader.result.failed).split('\n')
+  t.equal(lines[0], '✗ test/a.test.ts › number 0')
+  t.equal(lines[2], '      line 0', 'with its diagnosis')
+  t.equal(lines[40], '✗ test/a.test.ts › number 1', 'of a limited length')
+  t.equal(lines.length, 20 * 40 + 1)
+  t.equal(lines.at(-1), '… and 5 more, shown above.')
 })
 
 t.test('a folder expands to the test files below it, each once', async (t) => {
