@@ -1,63 +1,39 @@
 /**
  * One node: a process with any of the roles, on one connection to NATS. Threads of views may have
  * further connections. A node starts from the inside out (shards, views, gateway) and stops from
- * the outside in, so that no part calls a part that has already stopped.
+ * the outside in, so that no part calls a part that has already stopped. The modules in `node/` and
+ * `roles/` open its parts.
  */
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { actorKinds } from '../actors/kinds.ts'
-import type { Log } from '../gateway/ports.ts'
-import { names } from '../protocol/subjects.ts'
-import { gatewaySettings } from './config/gateway.ts'
+import type { Log, StorageReport } from '../gateway/ports.ts'
+import type { Envelope } from '../protocol/entry.ts'
 import { roles } from './config/settings.ts'
 import type { Config } from './config.ts'
-import { openInterest } from './host/cluster/interest.ts'
-import { Membership } from './host/cluster/membership.ts'
-import { createNeighbours, listenAs } from './host/cluster/neighbours.ts'
-import { claimOverBus, createInstance } from './host/cluster/node-id.ts'
-import type { HostDeps } from './host/deps.ts'
-import { Host } from './host/host.ts'
 import { LocalShards } from './host/local-shards.ts'
-import { formatOf } from './host/memory/codec.ts'
 import { Recent } from './host/memory/recent.ts'
-import type { Bus } from './host/ports.ts'
-import { createBlobs } from './nats/blobs.ts'
-import { createBus } from './nats/bus.ts'
-import { createJournal } from './nats/journal/journal.ts'
-import { createRegistry } from './nats/journal/registry.ts'
-import { createSnapshots } from './nats/journal/snapshots.ts'
 import { openLogs } from './nats/logs/store.ts'
 import type { Access } from './nats/server/access.ts'
-import { accountUse } from './nats/server/account.ts'
 import { connectNats } from './nats/server/connect.ts'
-import { ensureCluster, ensureConfig, provision, retryOperation } from './nats/server/provision.ts'
+import { retryOperation } from './nats/server/provision.ts'
+import { openCluster } from './node/cluster.ts'
+import type { NodeContext } from './node/context.ts'
+import { createHost, joinCluster } from './node/shards.ts'
+import { openStores } from './node/stores.ts'
+import { createNodeWorld } from './node/world.ts'
 import { openNotifications } from './notify/open.ts'
-import { clusterReader } from './observe/cluster.ts'
 import { createMetrics } from './observe/metrics.ts'
-import { readiness } from './observe/ready.ts'
 import { createGuard } from './outbound/guard.ts'
-import { openOutbound } from './outbound/open.ts'
-import { createClientAddress } from './process/client-address.ts'
 import { StartFault } from './process/fault.ts'
 import { createEmbedder } from './roles/embed.ts'
 import { type ServedRoles, startRoles } from './roles/start.ts'
-import { startSweeping } from './roles/sweep.ts'
-import { verifyJournals } from './roles/verify.ts'
-import { settleLocation } from './s3/location.ts'
-import { openFiles } from './s3/open-files.ts'
-import {
-  type Installed,
-  initialise,
-  install,
-  requireOwnInstallation,
-} from './storage/installation.ts'
+import type { ViewConnectionTerms } from './roles/view-connection.ts'
+import { type Installed, initialise } from './storage/installation.ts'
 import { privateFile, privateFolder } from './storage/private.ts'
-import type { Verification } from './storage/verify.ts'
-import { type EmbeddedStore, type StorageWatch, watchStorage } from './storage/watch.ts'
-import { systemClock, systemRandom } from './system.ts'
+import type { EmbeddedStore } from './storage/watch.ts'
+import { systemRandom } from './system.ts'
 import { version } from './version.ts'
-import { createWorld } from './world.ts'
 
 /** A running node. */
 export interface RunningNode extends ServedRoles {
@@ -90,216 +66,86 @@ export async function startNode(
   const role = roles.filter((role) => config.roles.includes(role)).join('-')
   const nats = await connectNats({ access, name: `baton ${id}`, log, role })
   const stops: (() => Promise<void>)[] = [() => nats.close()]
-  let doom: (error: Error) => void = () => {}
-  const doomed = new Promise<never>((_, reject) => {
-    doom = (error) => reject(new StartFault(error.message))
-  })
-  doomed.catch(fail)
   const stop = async () => {
     for (const end of stops.splice(0).reverse()) await end()
   }
-  const begin = async (): Promise<RunningNode> => {
-    const { partitions, shards, replicas } = config
-    const registry = createRegistry(nats, names.config)
-    const owner = { rootKey: config.root_key, keyPrefix: config.key_prefix, data: config.data }
-    const retry = <T>(run: () => Promise<T>) => retryOperation(nats, 'the installation', run)
-    // A start with another prefix creates no streams.
-    await ensureConfig(nats, replicas)
-    await retry(() => requireOwnInstallation(registry, owner))
-    await provision(nats, { partitions, shards, replicas })
-    const installed = await retry(() => install(registry, owner))
-    const metrics = createMetrics(version)
-    const journal = createJournal(nats, {
-      appended: (seconds, bytes) => {
-        metrics.append(seconds, bytes)
-        storage.stored(bytes)
-      },
-      doubted: metrics.doubted,
-      refused: (reason) => storage.refused(reason),
-    })
-    const storage: StorageWatch = await watchStorage({
-      partitions: config.partitions,
-      journal,
-      clock: systemClock,
-      log,
-      metrics,
-      account: () => accountUse(nats),
-      ...(embedded && { embedded }),
-    })
-    stops.push(async () => storage.stop())
-    const snapshots = createSnapshots(nats)
-    const blobs = createBlobs(nats)
-    const files = await openFiles(config.bucket, blobs, stops)
-    // Nodes with other roles may not store files.
-    if (config.roles.includes('shards') || config.roles.includes('gateway'))
-      await retryOperation(nats, 'the place of the files', () =>
-        settleLocation(config.bucket, blobs, files, installed.organization),
-      )
-    const cluster = createRegistry(nats, names.cluster, () => ensureCluster(nats, config.replicas))
-    const bus: Bus = createBus(
-      nats,
-      () => membership.alone(),
-      (subject) => interest.others.wants(subject),
-    )
-    const logs = await openLogs(nats, bus, config.logs.stored, config.replicas)
-    const neighbours = createNeighbours(bus)
-    const membership = new Membership(cluster, systemClock, { id, roles: config.roles }, neighbours)
-    // A disconnected node does not answer, so its replacement may use its id.
-    if (await neighbours.there(id))
-      throw new StartFault(
-        `another node is running with the id ${id}: set a different BATON_NODE_ID for each node, or none`,
-      )
-    // Two nodes that start at the same time do not answer under the id yet, so the id is also
-    // claimed in the registry.
-    const self = createInstance({ version, started_at: systemClock.now() })
-    const revision = await retryOperation(nats, 'the id of this node', () =>
-      claimOverBus(bus, { id, roles: config.roles, self, registry: cluster, clock: systemClock }),
-    )
-    membership.hold({ self, revision, superseded: doom })
-    const parts = { membership, neighbours }
-    const interest = openInterest(id, self.instance, systemClock, parts)
-    const mayHaveMissed = () => {
-      membership.unsure()
-      interest.others.joined()
-    }
-    listenAs(bus, id, mayHaveMissed, (report) => interest.others.note(report))
-    nats.onReconnect(mayHaveMissed)
-    stops.push(interest.own.start())
-    const local = new LocalShards()
-    const shared = { bus, local, clock: systemClock, random: systemRandom(), log }
-    const hasViews = config.roles.includes('views')
-    const recent = config.view_threads ? undefined : new Recent((envelope) => envelope)
-    const texts = new Recent((_, json) => json)
-    const deps: HostDeps = {
-      node: id,
-      kinds: actorKinds(config),
-      partitions: config.partitions,
-      shards: config.shards,
-      timing: config.timing,
-      journal,
-      snapshots,
-      blobs,
-      format: () =>
-        formatOf(
-          config.journal_format,
-          !membership.alone() && interest.others.wantsMuch(),
-          (format) => membership.allRead(format),
-        ),
-      files,
-      ...shared,
-      measure: metrics,
-      turnEnd: nats.turnEnd,
-      fresh: () => membership.fresh(),
-      stopped: (partition) => storage.stopped(partition),
-      damaged: (partition, reason) => storage.damaged(partition, reason),
-      doomed: doom,
-      ...(hasViews && { recent: recent ?? texts }),
-    }
-    const settings = gatewaySettings(config)
-    const installation = { nats, membership, cluster, journal, bus, partitions, shards }
-    const unready = readiness(installation)
-    let verification: Verification | undefined
-    const report = () => ({
-      stops: membership.stops(),
-      warnings: [...storage.warnings(), ...(verification?.warnings() ?? [])],
-    })
-    const { embedding } = config.models
-    const embedder = embedding && createEmbedder(bus, embedding)
-    const guard = createGuard(config.outbound_allow)
-    const world = createWorld({
-      node: id,
-      settings,
-      partitions: config.partitions,
-      shards: config.shards,
-      secret: Buffer.from(installed.secret, 'hex'),
-      organization: installed.organization,
-      ...shared,
-      files,
-      logs,
-      ...(embedder && { embedder }),
-      membership,
-      interest: interest.own,
-      count: metrics,
-      unready,
-      storage: report,
-      cluster: clusterReader({
-        ...installation,
-        ...{ node: id, version, clock: systemClock, storage: report },
-        bucket: config.bucket?.bucket,
-      }),
-      metrics: metrics.text,
-      clientAddress: createClientAddress(config.trusted_proxies),
-      ...openOutbound(guard, config, { ...deps, nats, installed, measure: metrics }),
-    })
-    const hasShards = config.roles.includes('shards')
-    const notifications = hasShards ? await openNotifications(config, world) : undefined
-    if (notifications) stops.push(async () => notifications.close())
-    const host = new Host(
-      notifications ? { ...deps, notify: notifications.notify } : deps,
-      cluster,
-      membership,
-    )
-    membership.report(() => [...storage.stops(), ...host.failures()])
-    nats.onReconnect(metrics.reconnected)
-    metrics.onLook(() => {
-      metrics.standing(
-        Object.fromEntries(roles.map((role) => [role, membership.members(role).length])),
-        nats.connected(),
-        membership.fresh(),
-      )
-      metrics.shardGauges(host.gauges())
-    })
-    const round = async () => {
-      if (!hasShards) return
-      await host.round()
-      for (let p = 0; p < config.partitions; p++)
-        metrics.shardsOwned(p, host.owned().filter((name) => name.startsWith(`${p}.`)).length)
-    }
-    await retryOperation(nats, 'the list of nodes', () => membership.start(round))
-    stops.push(() => membership.stop())
-    if (hasShards) {
-      stops.push(() => host.stop(), startSweeping({ nats, files, world, clock: systemClock, host }))
-      await retryOperation(nats, 'the ownership of shards', round)
-      const verifying = verifyJournals(nats, host, journal, systemClock, { ...config, metrics })
-      verification = verifying
-      stops.push(() => verifying.stop())
-    }
-    if (hasShards || config.roles.includes('gateway'))
-      await Promise.race([
-        retryOperation(nats, 'the organization', () => initialise(world, installed)),
-        doomed,
-      ])
-    const served = await startRoles({
-      config,
-      id,
-      connection: { access, name: `baton ${id} view`, role },
-      installed,
-      world,
-      host,
-      journal,
-      blobs,
-      bus,
-      log,
-      metrics,
-      guard,
-      embedder,
-      recent,
-      texts,
-      readiness: { unready, storage: report },
-      doomed: doom,
-      onStop: (end) => stops.push(end),
-    })
-    return { id, installed, owned: () => host.owned(), ...served, stop }
+  let doomed: (error: Error) => void = () => {}
+  const doom = new Promise<never>((_, reject) => {
+    doomed = (error) => reject(new StartFault(error.message))
+  })
+  doom.catch(fail)
+  const context: NodeContext = {
+    ...{ config, id, nats, log, doomed },
+    metrics: createMetrics(version),
+    onStop: (end) => stops.push(end),
   }
-  const begun = begin()
+  const connection = { access, name: `baton ${id} view`, role }
+  const starting = startParts(context, { embedded, connection, doom })
   try {
-    return await nats.permitted(begun)
+    return { ...(await nats.permitted(starting)), stop }
   } catch (error) {
     await stop().catch(() => {})
-    // `begin` may still be starting parts. It soon fails, because the connection is closed. The
-    // parts that it has started by then are stopped, too.
+    // `startParts` may still be starting parts. It soon fails, because the connection is closed.
+    // The parts that it has started by then are stopped, too.
     const over = sleep(3000, undefined, { ref: false })
-    await Promise.race([begun.then(stop, stop), over]).catch(() => {})
+    await Promise.race([starting.then(stop, stop), over]).catch(() => {})
     throw error
   }
+}
+
+interface StartTerms {
+  readonly embedded: EmbeddedStore | undefined
+  /** The connections of threads of views. */
+  readonly connection: ViewConnectionTerms
+  /** Rejects when the node has to be stopped. */
+  readonly doom: Promise<never>
+}
+
+/** Starts the parts of a node, from the inside out. */
+async function startParts(
+  node: NodeContext,
+  { embedded, connection, doom }: StartTerms,
+): Promise<Omit<RunningNode, 'stop'>> {
+  const { config, id, nats, onStop } = node
+  const hasRole = (role: Config['roles'][number]) => config.roles.includes(role)
+  const stores = await openStores(node, embedded)
+  const { installed, journal, watch, blobs } = stores
+  const cluster = await openCluster(node)
+  const { bus, membership } = cluster
+  const logs = await openLogs(nats, bus, config.logs.stored, config.replicas)
+
+  const warnings = [() => watch.warnings()]
+  const storage = (): StorageReport => ({
+    stops: membership.stops(),
+    warnings: warnings.flatMap((read) => read()),
+  })
+  const { embedding } = config.models
+  const embedder = embedding && createEmbedder(bus, embedding)
+  const guard = createGuard(config.outbound_allow)
+  const shared = { node, stores, cluster, local: new LocalShards(), random: systemRandom() }
+  const { world, readiness } = createNodeWorld({ ...shared, logs, guard, embedder, storage })
+
+  const notifications = hasRole('shards') ? await openNotifications(config, world) : undefined
+  if (notifications) onStop(async () => notifications.close())
+  const recent = config.view_threads ? undefined : new Recent<Envelope>((envelope) => envelope)
+  const texts = new Recent<string>((_, json) => json)
+  const host = createHost({
+    ...shared,
+    recent: hasRole('views') ? (recent ?? texts) : undefined,
+    notify: notifications?.notify,
+  })
+  const verification = await joinCluster(node, stores, cluster, host, world)
+  if (verification) warnings.push(() => verification.warnings())
+
+  if (hasRole('shards') || hasRole('gateway'))
+    await Promise.race([
+      retryOperation(nats, 'the organization', () => initialise(world, installed)),
+      doom,
+    ])
+  const served = await startRoles({
+    ...node,
+    ...{ connection, installed, world, host, journal, blobs, bus },
+    ...{ guard, embedder, recent, texts, readiness },
+  })
+  return { id, installed, owned: () => host.owned(), ...served }
 }

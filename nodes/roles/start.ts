@@ -4,14 +4,13 @@
  */
 import { type Directory, openDirectory } from '../../gateway/directory.ts'
 import type { Readiness } from '../../gateway/http/status.ts'
-import type { Log, World } from '../../gateway/ports.ts'
+import type { World } from '../../gateway/ports.ts'
 import type { Envelope } from '../../protocol/entry.ts'
 import { firstSignInLink } from '../commands/sign-in-link.ts'
-import type { Config } from '../config.ts'
 import type { Host } from '../host/host.ts'
 import type { Recent } from '../host/memory/recent.ts'
 import type { Blobs, Bus, Journal } from '../host/ports.ts'
-import type { Metrics } from '../observe/metrics.ts'
+import type { NodeContext } from '../node/context.ts'
 import { serveStatus } from '../observe/status.ts'
 import type { Guard } from '../outbound/guard.ts'
 import { portFault, urlOf } from '../process/port-fault.ts'
@@ -22,10 +21,7 @@ import type { Embedder } from './embed.ts'
 import type { ViewConnectionTerms } from './view-connection.ts'
 
 /** The parts of a node that its roles use. */
-export interface RoleParts {
-  readonly config: Config
-  /** Id of the node. */
-  readonly id: string
+export interface RoleParts extends NodeContext {
   /** The connections of threads of views, in a process without shards. */
   readonly connection: ViewConnectionTerms
   readonly installed: Installed
@@ -34,8 +30,6 @@ export interface RoleParts {
   readonly journal: Journal
   readonly blobs: Blobs
   readonly bus: Bus
-  readonly log: Log
-  readonly metrics: Metrics
   readonly guard: Guard
   /** Requests embeddings; undefined if no embedding model is configured. */
   readonly embedder: Embedder | undefined
@@ -43,10 +37,6 @@ export interface RoleParts {
   readonly recent: Recent<Envelope> | undefined
   readonly texts: Recent<string>
   readonly readiness: Readiness
-  /** Called when this release cannot read the journal. */
-  readonly doomed: (error: Error) => void
-  /** Adds a function that stops a part. The part that was added last is stopped first. */
-  readonly onStop: (stop: () => Promise<void>) => void
 }
 
 /** What the roles of a node serve. */

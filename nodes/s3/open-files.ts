@@ -10,19 +10,19 @@ import type { Bucket, S3Files } from './files.ts'
 /**
  * Opens the store of files. The S3 client is loaded only if a bucket is set.
  * @param blobs the object store of NATS.
- * @param stops receives the function that closes the store.
+ * @param onStop receives the function that closes the store.
  * @param open opens the store in the bucket.
  * @throws StartFault when the bucket cannot be reached.
  */
 export async function openFiles(
   bucket: Bucket | undefined,
   blobs: Files & FileList,
-  stops: (() => Promise<void>)[],
+  onStop: (stop: () => Promise<void>) => void,
   open = async (wanted: Bucket): Promise<S3Files> => (await import('./files.ts')).openS3(wanted),
 ): Promise<Files & FileList> {
   if (!bucket) return blobs
   const files = await open(bucket)
-  stops.push(async () => files.close())
+  onStop(async () => files.close())
   await files.check().catch((error: Error) => {
     throw new StartFault(
       `The bucket ${bucket.bucket} cannot be reached at ${bucket.endpoint ?? 'Amazon S3'} ` +

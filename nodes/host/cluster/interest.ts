@@ -18,6 +18,7 @@ import { hashOf } from '../../../protocol/subjects.ts'
 import type { Clock } from '../ports.ts'
 import { LEASE_DURATION_MS } from '../timing.ts'
 import type { Membership } from './membership.ts'
+import type { Neighbours } from './neighbours.ts'
 
 /**
  * The kinds whose entries are published only if a node follows their actor. Entries of other kinds
@@ -234,6 +235,11 @@ export class InterestOfOthers {
   }
 }
 
+/** The interest of a node, and that of the others. */
+export interface Interest {
+  readonly own: OwnInterest
+  readonly others: InterestOfOthers
+}
 /**
  * Creates the interest of a node and of the others.
  * @param node id of the node.
@@ -248,9 +254,9 @@ export function openInterest(
     neighbours,
   }: {
     readonly membership: Pick<Membership, 'members'>
-    readonly neighbours: { report(id: string, report: InterestReport): Promise<unknown> }
+    readonly neighbours: Pick<Neighbours, 'report'>
   },
-): { readonly own: OwnInterest; readonly others: InterestOfOthers } {
+): Interest {
   const withRole = (role: 'shards' | 'gateway' | 'executor') =>
     membership.members(role).flatMap(({ id }) => (id === node ? [] : [id]))
   return {

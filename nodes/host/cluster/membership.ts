@@ -43,11 +43,13 @@ const FRESH_MS = 1100
  */
 const ALONE_MS = 1800
 
+type Contact = Pick<Neighbours, 'greet' | 'hasNoSubscriber'>
+
 export class Membership {
   readonly #registry: Registry
   readonly #clock: Clock
   readonly #self: Member
-  readonly #neighbours: Neighbours | undefined
+  readonly #neighbours: Contact | undefined
   #observed = new Map<string, Observed>()
   #serves: () => readonly string[] = () => []
   #stops: () => readonly string[] = () => []
@@ -70,7 +72,7 @@ export class Membership {
   #claimed: Claimed | undefined
 
   /** @param neighbours present if this node answers presence probes. */
-  constructor(registry: Registry, clock: Clock, self: Member, neighbours?: Neighbours) {
+  constructor(registry: Registry, clock: Clock, self: Member, neighbours?: Contact) {
     this.#registry = registry
     this.#clock = clock
     this.#self = self
@@ -392,6 +394,6 @@ export class Membership {
       seen.member.id === this.#self.id
     )
       return
-    seen.gone = await this.#neighbours.nobody(seen.member.id)
+    seen.gone = await this.#neighbours.hasNoSubscriber(seen.member.id)
   }
 }

@@ -15,26 +15,37 @@ interface Question {
 const MET = 'met'
 const HERE = true
 
-/** Creates the probes, greetings and reports that a node sends. */
-export const createNeighbours = (
-  bus: Bus,
-): Neighbours & {
-  there(id: string): Promise<boolean>
+/** Direct contact between nodes, without the registry. */
+export interface Neighbours {
+  /** Resolves with true if a node with this id answers. */
+  answers(id: string): Promise<boolean>
+  /**
+   * Resolves with true if the NATS servers report no subscriber for a node; with false if there is
+   * one, or if that cannot be determined.
+   */
+  hasNoSubscriber(id: string): Promise<boolean>
+  /**
+   * Announces to a node that this node has joined. Resolves with true if the other node is dead, is
+   * now `unsure` (`membership.ts`), or will be `unsure` before it receives further messages.
+   */
+  greet(id: string): Promise<boolean>
+  /** Sends a report. Resolves when the node has it, or does not answer. */
   report(id: string, interest: InterestReport): Promise<void>
-} => {
+}
+
+/** Creates the probes, greetings and reports that a node sends. */
+export const createNeighbours = (bus: Bus): Neighbours => {
   const ask = (id: string, question: Question, within: number) =>
     bus.request(subjects.node(id), question, within)
   return {
-    /** Whether a node with this id answers. */
-    there: async (id) => typeof (await ask(id, {}, PROBE_TIMEOUT_MS)) === 'object',
-    nobody: async (id) => (await ask(id, {}, PROBE_TIMEOUT_MS)) === 'no_responders',
+    answers: async (id) => typeof (await ask(id, {}, PROBE_TIMEOUT_MS)) === 'object',
+    hasNoSubscriber: async (id) => (await ask(id, {}, PROBE_TIMEOUT_MS)) === 'no_responders',
     greet: async (id) => {
       const answer = await ask(id, { joined: true }, LEASE_DURATION_MS)
       // A node without a subscriber is dead, or has lost its connection and will be `unsure` once
       // it reconnects.
       return answer === 'no_responders' || (typeof answer === 'object' && answer.answer === MET)
     },
-    /** Resolves when the node has the report, or does not answer. */
     report: async (id, interest) => {
       await ask(id, { interest }, PROBE_TIMEOUT_MS)
     },
@@ -58,17 +69,3 @@ export const listenAs = (
     met()
     return MET
   })
-
-/** Direct contact between nodes, without the registry. */
-export interface Neighbours {
-  /**
-   * Resolves with true if the NATS servers report no subscriber for a node; with false if there is
-   * one, or if that cannot be determined.
-   */
-  nobody(id: string): Promise<boolean>
-  /**
-   * Announces to a node that this node has joined. Resolves with true if the other node is dead, is
-   * now `unsure` (`membership.ts`), or will be `unsure` before it receives further messages.
-   */
-  greet(id: string): Promise<boolean>
-}

@@ -94,7 +94,7 @@ t.test(
  * Starts two members of one registry. A member cannot write to the registry while its id is in
  * `silent`.
  */
-async function pair(nobody: (id: string) => Promise<boolean>) {
+async function pair(hasNoSubscriber: (id: string) => Promise<boolean>) {
   const clock = new ManualClock()
   const registry = new MemoryRegistry()
   const silent = new Set<string>()
@@ -106,8 +106,8 @@ async function pair(nobody: (id: string) => Promise<boolean>) {
         return registry.put(key, value, revision)
       },
     })
-  const a = new Membership(registryOf('a'), clock, node('a'), { nobody, greet })
-  const b = new Membership(registryOf('b'), clock, node('b'), { nobody, greet })
+  const a = new Membership(registryOf('a'), clock, node('a'), { hasNoSubscriber, greet })
+  const b = new Membership(registryOf('b'), clock, node('b'), { hasNoSubscriber, greet })
   await a.start(async () => {})
   const joined = b.start(async () => {})
   await clock.advance(2000)
@@ -153,11 +153,14 @@ t.test(
     ] as const) {
       const clock = new ManualClock()
       const registry = new MemoryRegistry()
-      const nobody = async () => false
-      const a = new Membership(registry, clock, node('a'), { nobody, greet: async () => false })
+      const hasNoSubscriber = async () => false
+      const a = new Membership(registry, clock, node('a'), {
+        hasNoSubscriber,
+        greet: async () => false,
+      })
       await a.start(async () => {})
       const b = new Membership(registry, clock, node('b'), {
-        nobody,
+        hasNoSubscriber,
         greet: async (id) => {
           t.equal(id, 'a')
           if (answers === 'all') a.unsure()
@@ -196,7 +199,7 @@ t.test(
       revision: 1000,
     })
     const b = new Membership(registry, clock, node('b'), {
-      nobody: async () => true,
+      hasNoSubscriber: async () => true,
       greet: async () => true,
     })
     let joined = false

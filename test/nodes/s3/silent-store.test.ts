@@ -112,7 +112,12 @@ t.test('a start with a store that does not answer fails with the reason', async 
   const stops: (() => Promise<void>)[] = []
   t.teardown(() => stops[0]?.())
   const store = open(50)
-  const started = openFiles(bucket, store, stops, async () => store)
+  const started = openFiles(
+    bucket,
+    store,
+    (stop) => stops.push(stop),
+    async () => store,
+  )
   await t.rejects(started, {
     name: 'StartFault',
     message: /The bucket baton cannot be reached at .* did not answer within 0.05 s/,

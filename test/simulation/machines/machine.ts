@@ -97,7 +97,10 @@ export class Machine {
       registry,
       this.clock,
       { id, roles: ['gateway', 'shards'] },
-      { ...createNeighbours(bus), nobody: (other) => sim.network.nobody(this, other) },
+      {
+        ...createNeighbours(bus),
+        hasNoSubscriber: (other) => sim.network.hasNoSubscriber(this, other),
+      },
     )
     listenAs(
       bus,

@@ -43,7 +43,7 @@ export class Network {
    * Whether the servers report no subscriber for this node. They may have dropped a node that is
    * cut off or does not read, and their answer may be temporarily wrong.
    */
-  nobody(machine: Machine, id: string): Promise<boolean> {
+  hasNoSubscriber(machine: Machine, id: string): Promise<boolean> {
     if (!machine.spend()) return new Promise(() => {})
     const { sim } = machine
     return new Promise((resolve) => {
