@@ -2,63 +2,39 @@
  * Reads records of a project from tables with the columns id, project, created_at and record, where
  * `record` is JSON. Reads pages of a list, newest first, and the record with a given id.
  */
-import { limitOf, type Page, type Paging, page, positionCondition } from './page.ts'
-import type { Store, Value } from './store.ts'
+import { allOf, type Condition } from './conditions.ts'
+import { type Listing, type Page, type Paging, readPage } from './page.ts'
+import type { Store } from './store.ts'
 
-/** A condition on the rows of a list, in SQL, and the values of its parameters. */
-export type Condition = readonly [sql: string, ...values: Value[]]
-
-/**
- * Returns one equality condition per column. A column whose value is undefined is not restricted.
- */
-export const equalityConditions = (
-  wanted: Readonly<Record<string, Value | undefined>>,
-): Condition[] =>
-  Object.entries(wanted).flatMap(([column, value]) =>
-    value === undefined ? [] : [[`${column} = ?`, value] as const],
-  )
-
-/**
- * Returns the SQL statement of a list, and its parameters.
- * @param table the table, with the index to use if SQLite should not choose.
- */
-export function planNewest(
+/** Returns the list of a project's records in a table that match conditions, newest first. */
+export const newestListing = (
   table: string,
   project: number,
   conditions: readonly Condition[],
-  input: Paging,
-): { readonly sql: string; readonly values: readonly Value[] } {
-  const after = positionCondition(['created_at', 'id'], 'DESC', input.after)
-  return {
-    sql: `SELECT id, created_at, record
-          FROM ${table}
-          WHERE project = ?${conditions.map(([sql]) => ` AND ${sql}`).join('')}${after.sql}
-          ORDER BY created_at DESC, id DESC LIMIT ?`,
-    values: [
-      project,
-      ...conditions.flatMap(([, ...values]) => values),
-      ...after.values,
-      limitOf(input) + 1,
-    ],
-  }
-}
+): Listing => ({
+  select: `SELECT id, created_at, record FROM ${table}`,
+  conditions: [['project = ?', project], ...conditions],
+  order: ['created_at', 'id'],
+  direction: 'DESC',
+})
 
-/** Reads the list that `planNewest` selects, as a page of records. */
-export function newest<T>(
+/**
+ * Reads a page of a project's records in a table that match conditions, newest first.
+ * @param table the table, with the index to use if SQLite should not choose.
+ */
+export const newest = <T>(
   store: Store,
   table: string,
   project: number,
   conditions: readonly Condition[],
   input: Paging,
-): Page<T> {
-  const { sql, values } = planNewest(table, project, conditions, input)
-  return page(
-    store.upToPage<{ id: string; created_at: number; record: string }>(sql, ...values),
+): Page<T> =>
+  readPage<{ readonly record: string }, T>(
+    store,
+    newestListing(table, project, conditions),
     input,
-    (row) => JSON.parse(row.record) as T,
-    (row) => [row.created_at, row.id],
+    ({ record }) => JSON.parse(record) as T,
   )
-}
 
 /** Returns the project's record with this id from a table; undefined for an unknown id. */
 export function recordWith<T>(
@@ -90,16 +66,12 @@ export const idsAfter = (
   project: number,
   conditions: readonly Condition[],
   { after, limit }: Position,
-): Ids => ({
-  items: store
-    .upToPage<{ id: string }>(
-      `SELECT id FROM ${table}
-       WHERE project = ? AND id > ?${conditions.map(([sql]) => ` AND ${sql}`).join('')}
-       ORDER BY id LIMIT ?`,
-      project,
-      after,
-      ...conditions.flatMap(([, ...values]) => values),
-      limit,
-    )
-    .map(({ id }) => id),
-})
+): Ids => {
+  const where = allOf([['project = ?', project], ['id > ?', after], ...conditions])
+  const rows = store.upToPage<{ id: string }>(
+    `SELECT id FROM ${table} WHERE ${where.sql} ORDER BY id LIMIT ?`,
+    ...where.values,
+    limit,
+  )
+  return { items: rows.map(({ id }) => id) }
+}

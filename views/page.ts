@@ -3,7 +3,8 @@
  * an offset. Therefore, if rows are inserted or deleted between two pages, no other row is repeated
  * or skipped.
  */
-import type { Value } from './store.ts'
+import { allOf, type Condition, placeholders } from './conditions.ts'
+import type { Store, Value } from './store.ts'
 
 /**
  * The reply to a list query. `position`: the sort keys after which the next page begins, absent
@@ -86,18 +87,92 @@ export function page<R extends object, T>(
 }
 
 /**
- * Returns the SQL condition that makes a statement continue after a position, and the values of its
- * parameters. All `columns` are sorted in the same direction. The condition is empty if there is no
- * position, or if the position does not match `columns`.
+ * Returns the SQL condition that makes a statement continue after a position. All `columns` are
+ * sorted in the same direction. There is no condition if there is no position, or if the position
+ * does not match `columns`.
  */
-export function positionCondition(
+export const positionCondition = (
   columns: readonly string[],
-  direction: 'ASC' | 'DESC',
+  direction: Direction,
   after: readonly Value[] | undefined,
-): { sql: string; values: readonly Value[] } {
-  if (!after || after.length !== columns.length) return { sql: '', values: [] }
+): readonly Condition[] =>
+  after?.length === columns.length
+    ? [
+        [
+          `(${columns.join(', ')}) ${direction === 'ASC' ? '>' : '<'} (${placeholders(columns)})`,
+          ...after,
+        ],
+      ]
+    : []
+
+export type Direction = 'ASC' | 'DESC'
+/** A list that one statement reads in the order of its pages. */
+export interface Listing {
+  /** The statement up to `FROM`, with the tables that follow. */
+  readonly select: string
+  readonly conditions: readonly Condition[]
+  /**
+   * The columns by which the list is sorted. Together they identify a row. They are selected under
+   * the same names, without the table (`i.id` as `id`).
+   */
+  readonly order: readonly string[]
+  readonly direction: Direction
+}
+/** A statement that reads one row more than a page has. */
+export interface PageStatement {
+  readonly sql: string
+  readonly values: readonly Value[]
+}
+/** Returns the statement that reads the requested page of a list. */
+export function planPage(
+  { select, conditions, order, direction }: Listing,
+  input: Paging,
+): PageStatement {
+  const where = allOf([...conditions, ...positionCondition(order, direction, input.after)])
+  const sorted = order.map((column) => `${column} ${direction}`).join(', ')
   return {
-    sql: ` AND (${columns.join(', ')}) ${direction === 'ASC' ? '>' : '<'} (${columns.map(() => '?').join(', ')})`,
-    values: after,
+    sql: `${select} WHERE ${where.sql} ORDER BY ${sorted} LIMIT ?`,
+    values: [...where.values, limitOf(input) + 1],
   }
 }
+/** Reads the requested page of a list. */
+export function readPage<R extends object, T>(
+  store: Store,
+  listing: Listing,
+  input: Paging,
+  item: (row: R) => T,
+): Page<T> {
+  const { sql, values } = planPage(listing, input)
+  const keys = listing.order.map((column) => column.slice(column.indexOf('.') + 1))
+  return page(store.upToPage<R>(sql, ...values), input, item, (row) =>
+    keys.map((key) => (row as Readonly<Record<string, Value>>)[key] ?? null),
+  )
+}
+
+/** The columns by which most lists are sorted. */
+export interface Dated {
+  readonly id: string
+  readonly created_at: number
+}
+/**
+ * Reads the requested page of a list that several statements read together. Each statement reads its
+ * rows sorted by `created_at` and `id`, in the direction of the list. Several may read the same row.
+ */
+export function readMergedPage<R extends Dated, T>(
+  store: Store,
+  statements: readonly PageStatement[],
+  input: Paging,
+  item: (row: R) => T,
+  direction: Direction = 'DESC',
+): Page<T> {
+  const lists = statements.map(({ sql, values }) => store.upToPage<R>(sql, ...values))
+  const rows =
+    lists.length === 1
+      ? (lists[0] ?? [])
+      : [...new Map(lists.flat().map((row) => [row.id, row])).values()].sort(
+          direction === 'DESC' ? newestFirst : (a, b) => newestFirst(b, a),
+        )
+  return page(rows, input, item, (row) => [row.created_at, row.id])
+}
+const newestFirst = (a: Dated, b: Dated): number =>
+  b.created_at - a.created_at || (a.id < b.id ? 1 : a.id > b.id ? -1 : 0)

@@ -3,7 +3,8 @@ import Database from 'better-sqlite3'
 import t from 'tap'
 import type { ArtifactReservation, CompleteUpload } from '../../../protocol/artifacts/commands.ts'
 import { migrate } from '../../../views/files/migrate.ts'
-import { planNewest } from '../../../views/newest.ts'
+import { newestListing } from '../../../views/newest.ts'
+import { planPage } from '../../../views/page.ts'
 import { Store, type Value } from '../../../views/store.ts'
 import { readEntry } from '../../../views/tables/access/audited.ts'
 import {
@@ -182,7 +183,10 @@ t.test('every list is read along one index, in order', async (t) => {
         ...(run_id !== undefined && { run_id }),
         ...(after && { after }),
       }
-      const { sql, values } = planNewest('artifacts', 1, artifactConditions(input), input)
+      const { sql, values } = planPage(
+        newestListing('artifacts', 1, artifactConditions(input)),
+        input,
+      )
       const plan = db
         .prepare<unknown[], { detail: string }>(`EXPLAIN QUERY PLAN ${sql}`)
         .all(...values)

@@ -10,8 +10,15 @@ import { type Refusal, refuseFields } from '../../../protocol/errors.ts'
 import { makeId } from '../../../protocol/ids.ts'
 import type { AuditEntry } from '../../../protocol/projects/rows.ts'
 import { hashOf } from '../../../protocol/subjects.ts'
-import { limitOf, type Page, type Paging, page, positionCondition } from '../../page.ts'
-import { type Store, type Value, WriteBackCache } from '../../store.ts'
+import {
+  type Condition,
+  equalityConditions,
+  isOneOf,
+  type Many,
+  valuesOf,
+} from '../../conditions.ts'
+import { type Page, type Paging, readPage } from '../../page.ts'
+import { type Store, WriteBackCache } from '../../store.ts'
 import { channelVisibleTo, interactionVisibleTo, viewerValues } from '../sessions/visibility.ts'
 import { readEntry } from './audited.ts'
 
@@ -107,7 +114,6 @@ export function applyAudit(store: Store, { cursor, entry }: PlacedEntry): void {
     store.run("INSERT OR REPLACE INTO meta (key, value) VALUES ('organization', ?)", entry.id)
 }
 
-type Many = string | readonly string[]
 /** Filters of the audit log. All must match. */
 export interface AuditFilters extends Paging {
   readonly resource_type?: Many
@@ -124,7 +130,6 @@ export interface AuditFilters extends Paging {
   /** The principal on whose behalf the query is made; absent: all entries are shown. */
   readonly viewer?: Viewer
 }
-const list = (many: Many): readonly string[] => (typeof many === 'string' ? [many] : many)
 
 /**
  * Returns audit entries of this partition, newest first. A filter with an invalid time is refused.
@@ -135,35 +140,25 @@ export function auditList(
   input: AuditFilters,
   organization: string,
 ): Page<AuditEntry> | Refusal {
-  const conditions: string[] = []
-  const values: Value[] = []
-  const equal = (column: string, value: string | undefined) => {
-    if (value === undefined) return
-    conditions.push(`${column} = ?`)
-    values.push(value)
-  }
-  // The unary plus keeps SQLite from using an index for a filter with low selectivity.
-  const within = (column: string, many: Many | undefined) => {
-    if (many === undefined) return
-    conditions.push(
-      `+${column} IN (${list(many)
-        .map(() => '?')
-        .join(', ')})`,
-    )
-    values.push(...list(many))
-  }
-  equal('project', input.project_id)
-  equal('resource_id', input.resource_id)
-  equal('actor_id', input.actor_id)
-  equal('actor_id', input.principal_id)
-  equal('+user_id', input.user_id)
-  within('resource_type', input.resource_type)
-  within('action', input.action)
-  within(
-    'actor_type',
-    input.actor_type &&
-      list(input.actor_type).map((type) => (type === 'service' ? 'service_account' : type)),
+  const { viewer, actor_type } = input
+  const actorTypes = valuesOf(actor_type).map((type) =>
+    type === 'service' ? 'service_account' : type,
   )
+  // The unary plus keeps SQLite from using an index for a filter with low selectivity.
+  const within = (column: string, filter: Many | undefined): readonly Condition[] =>
+    filter === undefined ? [] : [isOneOf(`+${column}`, valuesOf(filter))]
+  const conditions: Condition[] = [
+    ...equalityConditions({
+      project: input.project_id,
+      resource_id: input.resource_id,
+      actor_id: input.actor_id,
+      '+user_id': input.user_id,
+    }),
+    ...equalityConditions({ actor_id: input.principal_id }),
+    ...within('resource_type', input.resource_type),
+    ...within('action', input.action),
+    ...within('actor_type', actor_type && actorTypes),
+  ]
   for (const [name, operator] of [
     ['created_after', '>='],
     ['created_before', '<'],
@@ -176,41 +171,38 @@ export function auditList(
         field: name,
         message: 'must be a date and time with an offset, such as 2031-02-03T04:05:06Z',
       })
-    conditions.push(`created_at ${operator} ?`)
-    values.push(at)
+    conditions.push([`created_at ${operator} ?`, at])
   }
-  const { viewer } = input
   if (viewer && !viewer.admin) {
     // The session of a deleted interaction is no longer known, so only administrators may read the
     // entries of that interaction.
-    conditions.push(
+    conditions.push([
       `(resource_type <> 'interaction' OR EXISTS (
           SELECT 1 FROM interactions i
           WHERE i.id = audit.resource_id AND ${interactionVisibleTo('i', [viewer.id])}))`,
-    )
-    values.push(...viewerValues(viewer), viewer.id)
+      ...viewerValues(viewer),
+      viewer.id,
+    ])
     // The same applies to channels. The id of a membership begins with the id of its channel.
-    conditions.push(
+    conditions.push([
       `(resource_type NOT IN ('channel', 'channel_member') OR ${channelVisibleTo(
         "substr(resource_id, 1, instr(resource_id || ':', ':') - 1)",
       )})`,
-    )
-    values.push(viewer.id)
+      viewer.id,
+    ])
   }
-  const after = positionCondition(['created_at', 'id'], 'DESC', input.after)
-  const rows = store.upToPage<{ id: string; created_at: number; record: string }>(
-    `SELECT id, created_at, record
-     FROM audit
-     WHERE ${['TRUE', ...conditions].join(' AND ')}${after.sql}
-     ORDER BY created_at DESC, id DESC LIMIT ?`,
-    ...values,
-    ...after.values,
-    limitOf(input) + 1,
-  )
-  return page(
-    rows,
+  return readPage<{ readonly record: string }, AuditEntry>(
+    store,
+    {
+      select: 'SELECT id, created_at, record FROM audit',
+      conditions,
+      order: ['created_at', 'id'],
+      direction: 'DESC',
+    },
     input,
-    (row) => ({ org_id: organization, ...(JSON.parse(row.record) as Omit<AuditEntry, 'org_id'>) }),
-    (row) => [row.created_at, row.id],
+    ({ record }) => ({
+      org_id: organization,
+      ...(JSON.parse(record) as Omit<AuditEntry, 'org_id'>),
+    }),
   )
 }

@@ -3,6 +3,7 @@
 import { type JsonObject, timestamp } from '../../../protocol/common.ts'
 import type { Refusal } from '../../../protocol/errors.ts'
 import type { ActionLogEntry } from '../../../protocol/jobs/rows.ts'
+import { allOf } from '../../conditions.ts'
 import {
   limitOf,
   MAX_PAGE_CHARACTERS,
@@ -70,24 +71,23 @@ export function actionLog(
 ): Page<ActionLogEntry> | Refusal {
   const run = runRow(store, project, input.id)
   if (!run) return missingRun
-  const after = positionCondition(['cursor'], 'ASC', input.after)
+  const [after] = positionCondition(['cursor'], 'ASC', input.after)
+  const { sql, values } = allOf([
+    ['run = ?', run.n],
+    ['actions'],
+    ['project = ?', project],
+    ...(after ? [after] : []),
+  ])
   // The limit is one higher than in other lists, because all calls in the first row may be at or
   // before the position. Each further row contains at least one call after the position.
   const rows = store.upToPage<TimelineRow>(
-    `SELECT cursor, at, events
-     FROM timeline
-     WHERE run = ? AND actions AND project = ?${after.sql}
-     ORDER BY cursor LIMIT ?`,
-    run.n,
-    project,
-    ...after.values,
+    `SELECT cursor, at, events FROM timeline WHERE ${sql} ORDER BY cursor LIMIT ?`,
+    ...values,
     limitOf(input) + 2,
   )
   const calls = rows
     .flatMap((row) => eventsOf(store, input.id, row))
-    .filter(
-      ({ cursor, type }) => cursor > Number(after.values[0] ?? 0) && type.startsWith('action.'),
-    )
+    .filter(({ cursor, type }) => cursor > Number(after?.[1] ?? 0) && type.startsWith('action.'))
   const item = (row: Shown) => actionEntry(input.id, row) as ActionLogEntry
   const last = calls.at(-1)
   // If the rows are long, `upToPage` may have stopped before it had read `limit` rows.

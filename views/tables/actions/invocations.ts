@@ -11,9 +11,10 @@ import {
 import type { Viewer } from '../../../protocol/channels/schema.ts'
 import type { JsonObject } from '../../../protocol/common.ts'
 import type { Job, QueueEvent } from '../../../protocol/jobs/rows.ts'
-import { limitOf, type Page, type Paging, page, positionCondition } from '../../page.ts'
+import { equalityConditions } from '../../conditions.ts'
+import { type Page, type Paging, readPage } from '../../page.ts'
 import type { Known, Packed } from '../../shapes.ts'
-import type { Store, Value } from '../../store.ts'
+import type { Store } from '../../store.ts'
 import { stepOf } from '../runs/steps.ts'
 import { notInUnreadableSession, viewerValues } from '../sessions/visibility.ts'
 import { definitionId } from './definitions.ts'
@@ -166,29 +167,22 @@ export function invocationList(
   project: number,
   input: InvocationFilters,
 ): Page<Invocation> {
-  const conditions = ['project = ?']
-  const values: Value[] = [project]
-  for (const [filter, column] of Object.entries(columns)) {
-    const value = input[filter as keyof typeof columns]
-    if (value === undefined) continue
-    conditions.push(`${column} = ?`)
-    values.push(value)
-  }
-  if (input.viewer) {
-    conditions.push(notInUnreadableSession('invocations'))
-    values.push(...viewerValues(input.viewer))
-  }
-  const after = positionCondition(['cursor'], 'DESC', input.after)
-  const rows = store.upToPage<PackedInvocation>(
-    `SELECT cursor, run, job, action_name, status, record
-     FROM invocations
-     WHERE ${conditions.join(' AND ')}${after.sql} ORDER BY cursor DESC LIMIT ?`,
-    ...values,
-    ...after.values,
-    limitOf(input) + 1,
+  const filters = Object.entries(columns).map(
+    ([filter, column]) => [column, input[filter as keyof typeof columns]] as const,
   )
-  return page(
-    rows,
+  return readPage<PackedInvocation, Invocation>(
+    store,
+    {
+      select: 'SELECT cursor, run, job, action_name, status, record FROM invocations',
+      conditions: [
+        ...equalityConditions({ project, ...Object.fromEntries(filters) }),
+        ...(input.viewer
+          ? [[notInUnreadableSession('invocations'), ...viewerValues(input.viewer)] as const]
+          : []),
+      ],
+      order: ['cursor'],
+      direction: 'DESC',
+    },
     input,
     (row) =>
       whole(
@@ -196,7 +190,6 @@ export function invocationList(
         project,
         store.shapes.unpack<Invocation>(JSON.parse(row.record) as Packed, known(row)),
       ),
-    ({ cursor }) => [cursor],
   )
 }
 

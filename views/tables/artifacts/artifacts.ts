@@ -8,15 +8,8 @@ import type { Viewer } from '../../../protocol/channels/schema.ts'
 import { parseTimestamp } from '../../../protocol/common.ts'
 import type { PlacedEntry } from '../../../protocol/entry.ts'
 import { patch } from '../../../protocol/patch.ts'
-import {
-  type Condition,
-  equalityConditions,
-  type Ids,
-  idsAfter,
-  newest,
-  type Position,
-  recordWith,
-} from '../../newest.ts'
+import { type Condition, equalityConditions } from '../../conditions.ts'
+import { type Ids, idsAfter, newest, type Position, recordWith } from '../../newest.ts'
 import type { Page, Paging } from '../../page.ts'
 import type { Store } from '../../store.ts'
 import { inReadableSession, viewerValues } from '../sessions/visibility.ts'

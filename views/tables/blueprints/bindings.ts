@@ -8,6 +8,7 @@ import {
 import type { PlacedEntry } from '../../../protocol/entry.ts'
 import type { EnvironmentEvent } from '../../../protocol/environments/events.ts'
 import type { ViewQueries } from '../../../protocol/queries/views.ts'
+import { placeholders } from '../../conditions.ts'
 import type { Store } from '../../store.ts'
 
 /** Encodes an identity as unambiguous text: neither namespace nor key contains a line break. */
@@ -96,7 +97,7 @@ export function resourcesNamed(
   const ids: string[] = []
   for (let from = 0; from < names.length; from += MAX_NAMES) {
     const part = names.slice(from, from + MAX_NAMES)
-    ids.push(...find(` AND ${name} IN (${part.map(() => '?').join(', ')})`, part))
+    ids.push(...find(` AND ${name} IN (${placeholders(part)})`, part))
   }
   return { ids }
 }

@@ -12,8 +12,16 @@ import type {
 } from '../../../protocol/channels/schema.ts'
 import type { JsonObject } from '../../../protocol/common.ts'
 import { type Refusal, refuse } from '../../../protocol/errors.ts'
-import { limitOf, type Page, type Paging, page, positionCondition } from '../../page.ts'
-import type { Store, Value } from '../../store.ts'
+import { equalityConditions } from '../../conditions.ts'
+import {
+  type Page,
+  type PageStatement,
+  type Paging,
+  planPage,
+  readMergedPage,
+  readPage,
+} from '../../page.ts'
+import type { Store } from '../../store.ts'
 
 /** The principal on whose behalf a query about channels is made. */
 export interface WithViewer {
@@ -127,53 +135,48 @@ type Filters = Paging & WithViewer & { readonly kind?: string; readonly private?
  * that the viewer may see without being a member, the other those of the viewer's channels that
  * only members may see.
  */
-export function planChannels(project: number, input: Filters): { sql: string; values: Value[] }[] {
+export function planChannels(project: number, input: Filters): readonly PageStatement[] {
   const { viewer, kind } = input
-  const after = positionCondition(['c.created_at', 'c.id'], 'DESC', input.after)
-  const mine = positionCondition(['m.born', 'm.channel_id'], 'DESC', input.after)
-  const wanted =
-    (kind === undefined ? '' : ' AND c.kind = ?') +
-    (input.private === undefined ? '' : ' AND c.private = ?')
-  const values: Value[] = [
-    ...(kind === undefined ? [] : [kind]),
-    ...(input.private === undefined ? [] : [input.private ? 1 : 0]),
-  ]
-  const limit = limitOf(input) + 1
+  const filters = equalityConditions({
+    'c.kind': kind,
+    'c.private': input.private === undefined ? undefined : Number(input.private),
+  })
   const [index, scope] = viewer.admin
     ? ['channels_kind', "c.kind = 'channel'"]
     : ['channels_open', 'c.private = 0']
   return [
-    {
-      sql: `SELECT ${COLUMNS}
-            FROM channels c INDEXED BY ${index}
-            WHERE c.project = ? AND ${scope}${wanted}${after.sql}
-            ORDER BY c.created_at DESC, c.id DESC LIMIT ?`,
-      values: [project, ...values, ...after.values, limit],
-    },
-    {
-      sql: `SELECT ${COLUMNS}
-            FROM channel_members m INDEXED BY members_mine
-            CROSS JOIN channels c ON c.n = m.channel
-            WHERE m.project = ? AND m.member = ?
-              AND ${viewer.admin ? "c.kind = 'dm'" : 'c.private = 1'}${wanted}${mine.sql}
-            ORDER BY m.born DESC, m.channel_id DESC LIMIT ?`,
-      values: [project, viewer.id, ...values, ...mine.values, limit],
-    },
+    planPage(
+      {
+        select: `SELECT ${COLUMNS} FROM channels c INDEXED BY ${index}`,
+        conditions: [['c.project = ?', project], [scope], ...filters],
+        order: ['c.created_at', 'c.id'],
+        direction: 'DESC',
+      },
+      input,
+    ),
+    planPage(
+      {
+        select: `SELECT ${COLUMNS}
+                 FROM channel_members m INDEXED BY members_mine
+                 CROSS JOIN channels c ON c.n = m.channel`,
+        conditions: [
+          ['m.project = ?', project],
+          ['m.member = ?', viewer.id],
+          [viewer.admin ? "c.kind = 'dm'" : 'c.private = 1'],
+          ...filters,
+        ],
+        order: ['m.born', 'm.channel_id'],
+        direction: 'DESC',
+      },
+      input,
+    ),
   ]
 }
-const newest = (a: ChannelRow, b: ChannelRow) =>
-  b.created_at - a.created_at || (a.id < b.id ? 1 : a.id > b.id ? -1 : 0)
 
 /** Returns the channels that the viewer may see, newest first. */
 export function channelList(store: Store, project: number, input: Filters): Page<Channel> {
-  const rows = planChannels(project, input)
-    .flatMap(({ sql, values }) => store.all<ChannelRow>(sql, ...values))
-    .sort(newest)
-  return page(
-    rows,
-    input,
-    (row) => channelRecord(row, markOf(store, row, input.viewer.id)),
-    (row) => [row.created_at, row.id],
+  return readMergedPage<ChannelRow, Channel>(store, planChannels(project, input), input, (row) =>
+    channelRecord(row, markOf(store, row, input.viewer.id)),
   )
 }
 
@@ -199,17 +202,17 @@ export function memberList(
 ): Page<ChannelMember> | Refusal {
   const channel = readable(store, project, input)
   if (!channel) return missingChannel
-  const after = positionCondition(['joined_at', 'member'], 'ASC', input.after)
-  const rows = store.all<MemberRow>(
-    `SELECT member, joined_at, last_read, record
-     FROM channel_members
-     WHERE channel = ?${after.sql}
-     ORDER BY joined_at, member LIMIT ?`,
-    channel.n,
-    ...after.values,
-    limitOf(input) + 1,
+  return readPage(
+    store,
+    {
+      select: 'SELECT member, joined_at, last_read, record FROM channel_members',
+      conditions: [['channel = ?', channel.n]],
+      order: ['joined_at', 'member'],
+      direction: 'ASC',
+    },
+    input,
+    memberRecord,
   )
-  return page(rows, input, memberRecord, (row) => [row.joined_at, row.member])
 }
 
 /** Returns the ids of the agents that are members of a channel. */

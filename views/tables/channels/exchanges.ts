@@ -5,7 +5,8 @@
 import type { ExchangeEvent, ExchangeRecord } from '../../../protocol/channels/exchange.ts'
 import { timestamp } from '../../../protocol/common.ts'
 import type { Refusal } from '../../../protocol/errors.ts'
-import { limitOf, type Page, type Paging, page, positionCondition } from '../../page.ts'
+import { equalityConditions } from '../../conditions.ts'
+import { type Page, type Paging, readPage } from '../../page.ts'
 import type { Store } from '../../store.ts'
 import { type ChannelRow, missingChannel, readable, type WithViewer } from './channels.ts'
 
@@ -93,22 +94,15 @@ export function exchangeList(
   const channel = readable(store, project, input)
   if (!channel) return missingChannel
   const { agent_id, status } = input
-  const after = positionCondition(['cursor'], 'DESC', input.after)
-  const wanted =
-    (agent_id === undefined ? '' : ' AND agent = ?') +
-    (status === undefined ? '' : ' AND status = ?')
-  const rows = store.upToPage<ExchangeRow>(
-    `SELECT cursor, record FROM channel_exchanges WHERE channel = ?${wanted}${after.sql} ORDER BY cursor DESC LIMIT ?`,
-    channel.n,
-    ...(agent_id === undefined ? [] : [agent_id]),
-    ...(status === undefined ? [] : [status]),
-    ...after.values,
-    limitOf(input) + 1,
-  )
-  return page(
-    rows,
+  return readPage<ExchangeRow, ExchangeRecord>(
+    store,
+    {
+      select: 'SELECT cursor, record FROM channel_exchanges',
+      conditions: equalityConditions({ channel: channel.n, agent: agent_id, status }),
+      order: ['cursor'],
+      direction: 'DESC',
+    },
     input,
     ({ record }) => JSON.parse(record) as ExchangeRecord,
-    ({ cursor }) => [cursor],
   )
 }

@@ -7,8 +7,9 @@
 import type { ChannelMessage, MessageFacts } from '../../../protocol/channels/schema.ts'
 import { type Refusal, refuse } from '../../../protocol/errors.ts'
 import { type Patch, patch } from '../../../protocol/patch.ts'
-import { limitOf, type Page, type Paging, page } from '../../page.ts'
-import type { Store, Value } from '../../store.ts'
+import { equalityConditions } from '../../conditions.ts'
+import { type Listing, type Page, type Paging, readPage } from '../../page.ts'
+import type { Store } from '../../store.ts'
 import { type ChannelRow, missingChannel, readable, type WithViewer } from './channels.ts'
 
 /** A row of a message. The number of replies is stored separately from the record. */
@@ -191,13 +192,11 @@ type Filters = Paging & {
   readonly pinned?: boolean
 }
 /**
- * Returns the SQL statement for a page of messages. The filters determine the index.
+ * Returns the list of the messages that match the filters, newest first. The filters determine the
+ * index.
  * @param channel the channel's number.
  */
-export function planMessages(
-  channel: number,
-  { sender_id, reply_to, pinned, ...paging }: Filters,
-): { sql: string; values: Value[] } {
+export function messageListing(channel: number, { sender_id, reply_to, pinned }: Filters): Listing {
   const by =
     pinned === true
       ? 'messages_pinned'
@@ -206,26 +205,14 @@ export function planMessages(
         : sender_id !== undefined
           ? 'messages_sender'
           : 'messages_channel'
-  const [last] = paging.after ?? []
-  const conditions = [
-    'channel = ?',
-    ...(reply_to === undefined ? [] : ['root = ?']),
-    ...(sender_id === undefined ? [] : ['sender = ?']),
-    ...(pinned === undefined ? [] : [pinned ? 'pinned = 1' : 'pinned = 0']),
-    ...(last === undefined ? [] : ['cursor < ?']),
-  ]
   return {
-    sql: `SELECT cursor, replies, record
-          FROM messages INDEXED BY ${by}
-          WHERE ${conditions.join(' AND ')}
-          ORDER BY cursor DESC LIMIT ?`,
-    values: [
-      channel,
-      ...(reply_to === undefined ? [] : [reply_to]),
-      ...(sender_id === undefined ? [] : [sender_id]),
-      ...(last === undefined ? [] : [last]),
-      limitOf(paging) + 1,
+    select: `SELECT cursor, replies, record FROM messages INDEXED BY ${by}`,
+    conditions: [
+      ...equalityConditions({ channel, root: reply_to, sender: sender_id }),
+      ...(pinned === undefined ? [] : [[pinned ? 'pinned = 1' : 'pinned = 0'] as const]),
     ],
+    order: ['cursor'],
+    direction: 'DESC',
   }
 }
 /**
@@ -239,8 +226,5 @@ export function messageList(
 ): Page<ChannelMessage> | Refusal {
   const channel = readable(store, project, input)
   if (!channel) return missingChannel
-  const { sql, values } = planMessages(channel.n, input)
-  return page(store.upToPage<MessageRow>(sql, ...values), input, messageRecord, (row) => [
-    row.cursor,
-  ])
+  return readPage(store, messageListing(channel.n, input), input, messageRecord)
 }

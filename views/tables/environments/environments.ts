@@ -5,15 +5,8 @@ import type { EnvironmentEvent } from '../../../protocol/environments/events.ts'
 import { recordPatch } from '../../../protocol/environments/record.ts'
 import type { Environment } from '../../../protocol/environments/schema.ts'
 import { type Patch, patch } from '../../../protocol/patch.ts'
-import {
-  type Condition,
-  equalityConditions,
-  type Ids,
-  idsAfter,
-  newest,
-  type Position,
-  recordWith,
-} from '../../newest.ts'
+import { type Condition, equalityConditions } from '../../conditions.ts'
+import { type Ids, idsAfter, newest, type Position, recordWith } from '../../newest.ts'
 import type { Page, Paging } from '../../page.ts'
 import type { Store } from '../../store.ts'
 

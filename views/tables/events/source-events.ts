@@ -10,8 +10,9 @@ import { type Refusal, refuse } from '../../../protocol/errors.ts'
 import type { SourceEventRecord } from '../../../protocol/events/rows.ts'
 import type { SourcesEvent } from '../../../protocol/events/sources.ts'
 import type { ViewQueries } from '../../../protocol/queries/views.ts'
-import { limitOf, type Page, type Paging, page, positionCondition } from '../../page.ts'
-import type { Store, Value } from '../../store.ts'
+import { equalityConditions } from '../../conditions.ts'
+import { type Page, type Paging, readPage } from '../../page.ts'
+import type { Store } from '../../store.ts'
 import { eventViewerValues, readableEvent } from '../sessions/visibility.ts'
 
 type Published = Extract<SourcesEvent, { readonly type: 'source.published' }>
@@ -84,11 +85,8 @@ const recordOf = ({
   resumed_waits: count(wakes),
 })
 
-interface Row {
-  readonly cursor: number
-  readonly record: string
-}
-const read = ({ record }: Row): SourceEventRecord => JSON.parse(record) as SourceEventRecord
+const read = ({ record }: { readonly record: string }): SourceEventRecord =>
+  JSON.parse(record) as SourceEventRecord
 
 /** Filters of the list. All must match. */
 export interface EventFilters extends Paging {
@@ -104,39 +102,29 @@ export function eventList(
   project: number,
   input: EventFilters,
 ): Page<SourceEventRecord> {
-  const after = positionCondition(['cursor'], 'DESC', input.after)
-  const filters = [
-    ['event_type', input.event_type],
-    ['source_id', input.source_id],
-    ['source_kind', input.source_kind],
-  ] as const
-  const given = filters.filter(([, value]) => value !== undefined)
+  const { event_type, source_id, source_kind, viewer } = input
   const index =
-    input.source_id !== undefined
+    source_id !== undefined
       ? 'source_events_source'
-      : input.event_type !== undefined
+      : event_type !== undefined
         ? 'source_events_type'
         : 'source_events_new'
-  const values: Value[] = [
-    project,
-    ...given.map(([, value]) => value as string),
-    ...(input.viewer ? eventViewerValues(input.viewer) : []),
-    ...after.values,
-    limitOf(input) + 1,
-  ]
-  const conditions = [
-    'project = ?',
-    ...given.map(([name]) => `${name} = ?`),
-    ...(input.viewer ? [readableEvent('source_events')] : []),
-  ]
-  const rows = store.upToPage<Row>(
-    `SELECT cursor, record
-     FROM source_events INDEXED BY ${index}
-     WHERE ${conditions.join(' AND ')}${after.sql}
-     ORDER BY cursor DESC LIMIT ?`,
-    ...values,
+  return readPage(
+    store,
+    {
+      select: `SELECT cursor, record FROM source_events INDEXED BY ${index}`,
+      conditions: [
+        ...equalityConditions({ project, event_type, source_id, source_kind }),
+        ...(viewer
+          ? [[readableEvent('source_events'), ...eventViewerValues(viewer)] as const]
+          : []),
+      ],
+      order: ['cursor'],
+      direction: 'DESC',
+    },
+    input,
+    read,
   )
-  return page(rows, input, read, (row) => [row.cursor])
 }
 /**
  * Returns, for each deduplication key, the id of the latest event published under the key; null if
@@ -175,7 +163,7 @@ export function eventGet(
   project: number,
   { id, viewer }: { readonly id: string; readonly viewer?: Viewer },
 ): SourceEventRecord | Refusal {
-  const row = store.one<Row>(
+  const row = store.one<{ readonly record: string }>(
     `SELECT cursor, record
      FROM source_events
      WHERE id = ? AND project = ?${viewer ? ` AND ${readableEvent('source_events')}` : ''}`,

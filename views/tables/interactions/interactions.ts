@@ -11,10 +11,17 @@ import { withMaskedCallback } from '../../../protocol/interactions/callback.ts'
 import { changed, type InteractionEvent } from '../../../protocol/interactions/events.ts'
 import { reviewersOf } from '../../../protocol/interactions/resolve.ts'
 import { type Interaction, interactionStatuses } from '../../../protocol/interactions/schema.ts'
+import {
+  type Condition,
+  equalityConditions,
+  isOneOf,
+  type Many,
+  valuesOf,
+} from '../../conditions.ts'
 import { recordWith } from '../../newest.ts'
-import { limitOf, type Page, type Paging, page, positionCondition } from '../../page.ts'
+import { type Page, type PageStatement, type Paging, planPage, readMergedPage } from '../../page.ts'
 import { changeRecord, keptRecords } from '../../records.ts'
-import type { Store, Value } from '../../store.ts'
+import type { Store } from '../../store.ts'
 import { interactionVisibleTo, viewerValues } from '../sessions/visibility.ts'
 
 const keptInteractions = (store: Store) =>
@@ -96,7 +103,6 @@ export const interactionGet = (
   find(store, project, id) ??
   refuse('not_found', { resource: 'interaction' }, 'There is no such interaction in this project.')
 
-type Many = string | readonly string[]
 /**
  * Filters of the list. All must match. `caller`: with `inbox`, the caller's id and the `role:`
  * targets that include the caller.
@@ -120,80 +126,77 @@ interface ListRow {
   readonly created_at: number
   readonly record: string
 }
-const list = (many: Many): readonly string[] =>
-  typeof many === 'string' ? [many] : [...new Set(many)]
-const marks = (values: readonly unknown[]): string => values.map(() => '?').join(', ')
+const COLUMNS = 'i.id, i.created_at, i.record'
 
 /**
  * Returns the SQL statements whose merged rows contain a page of a list. Each statement scans one
  * index, in the order of the list.
  */
-function planOf(project: number, input: InteractionFilters): { sql: string; values: Value[] }[] {
-  const after = positionCondition(['i.created_at', 'i.id'], 'DESC', input.after)
-  const conditions: string[] = []
-  const values: Value[] = []
-  const where = (sql: string, ...more: readonly Value[]) => {
-    conditions.push(sql)
-    values.push(...more)
-  }
-  const statuses = input.status === undefined ? undefined : list(input.status)
-  if (input.kind !== undefined)
-    where(`+i.kind IN (${marks(list(input.kind))})`, ...list(input.kind))
-  if (input.viewer)
-    where(
-      interactionVisibleTo('i', input.viewer.names),
-      ...viewerValues(input.viewer),
-      ...input.viewer.names,
+function planInteractions(project: number, input: InteractionFilters): readonly PageStatement[] {
+  const { status, kind, run_id, session_id, target_user_id, inbox, viewer } = input
+  const statuses = status === undefined ? undefined : valuesOf(status)
+  const filters: readonly Condition[] = [
+    ...(kind === undefined ? [] : [isOneOf('+i.kind', valuesOf(kind))]),
+    ...(viewer ? [visibleTo(viewer)] : []),
+    ...equalityConditions({ 'i.run': run_id, 'i.session': session_id }),
+    ...(inbox && target_user_id !== undefined ? [hasTarget(target_user_id)] : []),
+  ]
+  const ofPerson = (person: string, part: 'target' | 'reviewer'): PageStatement =>
+    planPage(
+      {
+        select: `SELECT ${COLUMNS}
+                 FROM interaction_people p
+                 CROSS JOIN interactions i ON i.id = p.id`,
+        conditions: [
+          ...equalityConditions({ 'p.project': project, 'p.person': person, 'p.part': part }),
+          ...filters,
+          ...(statuses ? [isOneOf('+i.status', statuses)] : []),
+        ],
+        order: ['p.created_at', 'p.id'],
+        direction: 'DESC',
+      },
+      input,
     )
-  if (input.run_id !== undefined) where('i.run = ?', input.run_id)
-  if (input.session_id !== undefined) where('i.session = ?', input.session_id)
-  const tail = `${after.sql} ORDER BY i.created_at DESC, i.id DESC LIMIT ?`
-  const end = [...after.values, limitOf(input) + 1]
-  const rest = () => conditions.map((one) => ` AND ${one}`).join('')
-  const people: readonly (readonly [person: string, parts: readonly string[]])[] | undefined =
-    input.inbox
-      ? (input.caller ?? []).map((person) => [person, ['target', 'reviewer']] as const)
-      : input.target_user_id === undefined
-        ? undefined
-        : [[input.target_user_id, ['target']]]
-  if (input.inbox && input.target_user_id !== undefined)
-    where(
-      `EXISTS (
-         SELECT 1 FROM interaction_people t
-         WHERE t.project = i.project AND t.person = ? AND t.part = 'target'
-           AND t.created_at = i.created_at AND t.id = i.id)`,
-      input.target_user_id,
+  if (inbox)
+    return (input.caller ?? []).flatMap((person) => [
+      ofPerson(person, 'target'),
+      ofPerson(person, 'reviewer'),
+    ])
+  if (target_user_id !== undefined) return [ofPerson(target_user_id, 'target')]
+  const ofIndex = (index: string, status: readonly string[] | undefined): PageStatement =>
+    planPage(
+      {
+        select: `SELECT ${COLUMNS} FROM interactions i INDEXED BY ${index}`,
+        conditions: [
+          ['i.project = ?', project],
+          ...filters,
+          ...(status ? [isOneOf('i.status', status)] : []),
+        ],
+        order: ['i.created_at', 'i.id'],
+        direction: 'DESC',
+      },
+      input,
     )
-  if (people) {
-    if (statuses) where(`+i.status IN (${marks(statuses)})`, ...statuses)
-    return people.flatMap(([person, parts]) =>
-      parts.map((part) => ({
-        sql: `SELECT i.id, i.created_at, i.record
-              FROM interaction_people p
-              CROSS JOIN interactions i ON i.id = p.id
-              WHERE p.project = ? AND p.person = ? AND p.part = ?
-                ${rest()}${after.sql.replaceAll('i.', 'p.')}
-              ORDER BY p.created_at DESC, p.id DESC LIMIT ?`,
-        values: [project, person, part, ...values, ...end],
-      })),
-    )
-  }
-  const statement = (index: string, status: readonly string[] | undefined) => ({
-    sql: `SELECT i.id, i.created_at, i.record
-          FROM interactions i INDEXED BY ${index}
-          WHERE i.project = ?${rest()}${status ? ` AND i.status IN (${marks(status)})` : ''}${tail}`,
-    values: [project, ...values, ...(status ?? []), ...end],
-  })
-  if (input.run_id !== undefined) return [statement('interactions_run', statuses)]
-  if (input.session_id !== undefined) return [statement('interactions_session', statuses)]
+  if (run_id !== undefined) return [ofIndex('interactions_run', statuses)]
+  if (session_id !== undefined) return [ofIndex('interactions_session', statuses)]
   return statuses
     ? statuses
         .filter((status) => (interactionStatuses as readonly string[]).includes(status))
-        .map((status) => statement('interactions_status', [status]))
-    : [statement('interactions_new', undefined)]
+        .map((status) => ofIndex('interactions_status', [status]))
+    : [ofIndex('interactions_new', undefined)]
 }
-const newest = (a: ListRow, b: ListRow) =>
-  b.created_at - a.created_at || (a.id < b.id ? 1 : a.id > b.id ? -1 : 0)
+const visibleTo = ({ names, ...viewer }: NonNullable<InteractionFilters['viewer']>): Condition => [
+  interactionVisibleTo('i', names),
+  ...viewerValues(viewer),
+  ...names,
+]
+const hasTarget = (person: string): Condition => [
+  `EXISTS (
+     SELECT 1 FROM interaction_people t
+     WHERE t.project = i.project AND t.person = ? AND t.part = 'target'
+       AND t.created_at = i.created_at AND t.id = i.id)`,
+  person,
+]
 
 /** Returns interactions of the project, newest first. */
 export function interactionList(
@@ -201,17 +204,10 @@ export function interactionList(
   project: number,
   input: InteractionFilters,
 ): Page<Interaction> {
-  const lists = planOf(project, input).map(({ sql, values }) =>
-    store.upToPage<ListRow>(sql, ...values),
-  )
-  const rows =
-    lists.length === 1
-      ? (lists[0] ?? [])
-      : [...new Map(lists.flat().map((row) => [row.id, row])).values()].sort(newest)
-  return page(
-    rows,
+  return readMergedPage<ListRow, Interaction>(
+    store,
+    planInteractions(project, input),
     input,
-    (row) => JSON.parse(row.record) as Interaction,
-    (row) => [row.created_at, row.id],
+    ({ record }) => JSON.parse(record) as Interaction,
   )
 }

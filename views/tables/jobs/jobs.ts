@@ -20,15 +20,7 @@ import { extended } from '../../../protocol/rules/extended.ts'
 import type { RunEvent } from '../../../protocol/runs/events.ts'
 import { terminal } from '../../../protocol/runs/schema.ts'
 import { MAX_WORKER_JOBS, type WorkerJob } from '../../../protocol/workers/rows.ts'
-import {
-  type IncludeQuery,
-  limitOf,
-  type Page,
-  type Paging,
-  page,
-  positionCondition,
-  wants,
-} from '../../page.ts'
+import { type IncludeQuery, type Page, type Paging, readPage, wants } from '../../page.ts'
 import type { Known, Packed } from '../../shapes.ts'
 import { type Store, WriteBackCache } from '../../store.ts'
 import { addInvocation } from '../actions/invocations.ts'
@@ -238,25 +230,27 @@ export function runJobs(
   const run = runRow(store, project, input.id)
   if (!run) return missingRun
   const { viewer } = input
-  const after = positionCondition(['created_at', 'id'], 'ASC', input.after)
-  const rows = store.upToPage<PackedJob>(
-    `SELECT ${COLUMNS}
-     FROM jobs
-     WHERE run = ? AND project = ?${viewer ? ` AND ${notInUnreadableSession('jobs')}` : ''}${after.sql}
-     ORDER BY created_at, id LIMIT ?`,
-    input.id,
-    project,
-    ...(viewer ? viewerValues(viewer) : []),
-    ...after.values,
-    limitOf(input) + 1,
-  )
   const item = (row: PackedJob): Job => {
     const kept = recordOf(store, row)
     const { workers_only: _, gated: __, ...job } = kept
     const waiting_on = wants(input, 'waiting_on') ? waitingOfJob(kept, watch) : undefined
     return { ...job, ...(waiting_on && { waiting_on }) }
   }
-  return page(rows, input, item, (row) => [row.created_at, row.id])
+  return readPage(
+    store,
+    {
+      select: `SELECT ${COLUMNS} FROM jobs`,
+      conditions: [
+        ['run = ?', input.id],
+        ['project = ?', project],
+        ...(viewer ? [[notInUnreadableSession('jobs'), ...viewerValues(viewer)] as const] : []),
+      ],
+      order: ['created_at', 'id'],
+      direction: 'ASC',
+    },
+    input,
+    item,
+  )
 }
 
 /** Returns the jobs whose leases a worker session holds. */

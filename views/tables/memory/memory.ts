@@ -13,16 +13,9 @@ import {
   type MemoryEntry,
   type MemoryEvent,
 } from '../../../protocol/memory/schema.ts'
-import {
-  itemsThatFit,
-  limitOf,
-  type Page,
-  type Paging,
-  page,
-  positionCondition,
-  sizeOf,
-} from '../../page.ts'
-import type { Store, Value } from '../../store.ts'
+import { type Condition, equalityConditions } from '../../conditions.ts'
+import { itemsThatFit, type Page, type Paging, readPage, sizeOf } from '../../page.ts'
+import type { Store } from '../../store.ts'
 import { hasAgent } from '../agents/agents.ts'
 
 const missing: Refusal = refuse(
@@ -143,39 +136,19 @@ export function memoryEntries(
   const words = (input.query ?? '').toLowerCase().split(/\s+/).filter(Boolean).slice(0, MAX_WORDS)
   if (words.length > 0 && (input.search_mode ?? 'keyword') !== 'keyword')
     return refuse('memory_semantic_search_unavailable')
-  const conditions = words.map(() => ' AND instr(words, ?) > 0')
-  const values: Value[] = [...words]
-  if (input.kind !== undefined) {
-    conditions.push(' AND kind = ?')
-    values.push(input.kind)
-  }
-  const after = positionCondition(
-    ['pinned', 'importance', 'updated_at', 'key'],
-    'DESC',
-    input.after,
-  )
-  const rows = store.upToPage<{
-    key: string
-    pinned: number
-    importance: number
-    updated_at: number
-    record: string
-  }>(
-    `SELECT key, pinned, importance, updated_at, record
-     FROM memory
-     WHERE project = ? AND agent = ?${conditions.join('')}${after.sql}
-     ORDER BY pinned DESC, importance DESC, updated_at DESC, key DESC LIMIT ?`,
-    project,
-    input.id,
-    ...values,
-    ...after.values,
-    limitOf(input) + 1,
-  )
-  return page(
-    rows,
+  return readPage<{ readonly record: string }, MemoryEntry>(
+    store,
+    {
+      select: 'SELECT key, pinned, importance, updated_at, record FROM memory',
+      conditions: [
+        ...equalityConditions({ project, agent: input.id, kind: input.kind }),
+        ...words.map((word): Condition => ['instr(words, ?) > 0', word]),
+      ],
+      order: ['pinned', 'importance', 'updated_at', 'key'],
+      direction: 'DESC',
+    },
     input,
-    (row) => JSON.parse(row.record) as MemoryEntry,
-    (row) => [row.pinned, row.importance, row.updated_at, row.key],
+    ({ record }) => JSON.parse(record) as MemoryEntry,
   )
 }
 

@@ -15,6 +15,7 @@ import {
   type Overview,
   stepOf,
 } from '../../../protocol/overview/rows.ts'
+import { placeholders } from '../../conditions.ts'
 import type { Store } from '../../store.ts'
 import { interactionVisibleTo, viewerValues } from '../sessions/visibility.ts'
 import { countsOf } from './counts.ts'
@@ -148,13 +149,12 @@ function waitingInteractions(
   viewer: NamedViewer,
 ): Overview['interactions'] {
   const { names } = viewer
-  const marks = names.map(() => '?').join(', ')
   let [waiting, for_me, at_least] = [0, 0, false]
   for (const { status, part } of waits) {
     const rows = store.all<{ record: string | null }>(
       `SELECT iif(EXISTS (
            SELECT 1 FROM interaction_people p
-           WHERE p.project = i.project AND p.person IN (${marks}) AND p.part = '${part}'
+           WHERE p.project = i.project AND p.person IN (${placeholders(names)}) AND p.part = '${part}'
              AND p.created_at = i.created_at AND p.id = i.id), i.record, NULL) AS record
        FROM interactions i INDEXED BY interactions_status
        WHERE i.project = ? AND i.status = '${status}' AND ${interactionVisibleTo('i', names)}

@@ -3,11 +3,12 @@
  * conditions for them.
  */
 import { parseTimestamp } from '../../../protocol/common.ts'
+import { type Condition, type Many, valuesOf } from '../../conditions.ts'
 import type { Paging } from '../../page.ts'
 
 /** Filters of the list. All must match. Times are RFC 3339. */
 export interface RunFilters {
-  readonly status?: string | readonly string[]
+  readonly status?: Many
   readonly workflow_type?: string
   readonly queue?: string
   readonly parent_run_id?: string
@@ -45,19 +46,25 @@ export const equalities = [
 
 /** Returns the requested statuses; undefined if the filters specify none. */
 export const statusesOf = ({ status }: RunFilters): readonly string[] | undefined =>
-  status === undefined ? undefined : typeof status === 'string' ? [status] : [...new Set(status)]
+  status === undefined ? undefined : valuesOf(status)
+
+/** The rows of one index that fulfil conditions. */
+export interface Scan {
+  readonly index: string
+  readonly conditions: readonly Condition[]
+}
 
 /**
  * Returns the SQL conditions for the requested range of creation or end times, each with its bound
  * in Unix milliseconds.
  */
-export function rangesOf(input: RunFilters, of: 'created' | 'ended'): [sql: string, at: number][] {
+export function rangesOf(input: RunFilters, of: 'created' | 'ended'): readonly Condition[] {
   const column = `${of}_at`
   const bounds = [
     [`${column} >= ?`, input[`${of}_after`]],
     [`${column} < ?`, input[`${of}_before`]],
   ] as const
-  return bounds.flatMap(([sql, text]): [string, number][] =>
+  return bounds.flatMap(([sql, text]): Condition[] =>
     text === undefined ? [] : [[sql, parseTimestamp(text) ?? Number.NaN]],
   )
 }

@@ -9,11 +9,26 @@ import { shownRun } from '../../../protocol/loops/record.ts'
 import { runStatuses } from '../../../protocol/loops/run.ts'
 import { COUNT_LIMIT, type RunCount } from '../../../protocol/runs/filters.ts'
 import type { Run, WorkflowRun } from '../../../protocol/runs/schema.ts'
+import { allOf, type Condition, isOneOf } from '../../conditions.ts'
 import type { InParts } from '../../define-view.ts'
-import { limitOf, type Page, type Paging, page, positionCondition } from '../../page.ts'
-import type { Store, Value } from '../../store.ts'
+import {
+  type Direction,
+  type Page,
+  type PageStatement,
+  type Paging,
+  planPage,
+  readMergedPage,
+} from '../../page.ts'
+import type { Store } from '../../store.ts'
 import { findWorkflow, missingWorkflow } from '../workflows/workflows.ts'
-import { equalities, type RunFilters, type RunQuestion, rangesOf, statusesOf } from './filters.ts'
+import {
+  equalities,
+  type RunFilters,
+  type RunQuestion,
+  rangesOf,
+  type Scan,
+  statusesOf,
+} from './filters.ts'
 import { type PackedRun, RUN_COLUMNS, recordOf } from './run-row.ts'
 import { countFound, isSearch, searchRuns } from './search.ts'
 
@@ -32,32 +47,24 @@ function timeFaults(input: RunFilters): Refusal | undefined {
       )
 }
 
-interface Planned {
-  readonly sql: string
-  readonly values: readonly Value[]
-}
 /**
- * Returns the index scans whose rows match the filters, and the conditions of each. The filters
- * must not need a search (`isSearch`).
+ * Returns the index scans whose rows match the filters. The filters must not need a search
+ * (`isSearch`).
  */
-function scansOf(project: number, input: RunFilters): (Planned & { readonly index: string })[] {
+function scansOf(project: number, input: RunFilters): readonly Scan[] {
   const wanted = statusesOf(input)
   const given = equalities.filter(({ name }) => input[name] !== undefined)
   const first = given[0]
   const byStatus = first ? first.byStatus : wanted !== undefined
   const index = first?.index ?? (wanted ? 'runs_status' : 'runs_new')
-  const ranges = rangesOf(input, 'created')
-  const equal = given.map(({ column }) => ` AND ${column} = ?`).join('')
-  const values = given.map(({ name }) => input[name] as string)
-  const scan = (statuses: readonly string[] | undefined) => ({
+  const scan = (statuses: readonly string[] | undefined): Scan => ({
     index,
-    sql:
-      `project = ?${equal}` +
-      (statuses
-        ? ` AND status ${statuses.length === 1 ? '= ?' : `IN (${statuses.map(() => '?').join(', ')})`}`
-        : '') +
-      ranges.map(([sql]) => ` AND ${sql}`).join(''),
-    values: [project, ...values, ...(statuses ?? []), ...ranges.map(([, at]) => at)],
+    conditions: [
+      ['project = ?', project],
+      ...given.map(({ name, column }): Condition => [`${column} = ?`, input[name] as string]),
+      ...(statuses ? [isOneOf('status', statuses)] : []),
+      ...rangesOf(input, 'created'),
+    ],
   })
   return byStatus ? (wanted ?? runStatuses).map((status) => scan([status])) : [scan(wanted)]
 }
@@ -66,35 +73,28 @@ function scansOf(project: number, input: RunFilters): (Planned & { readonly inde
  * Returns the SQL statements whose merged rows contain a page of a list. Each statement scans one
  * index, in the order of the list.
  */
-export function planRuns(project: number, input: RunQuestion): Planned[] {
-  const direction = input.order === 'asc' ? 'ASC' : 'DESC'
-  const after = positionCondition(['created_at', 'id'], direction, input.after)
-  return scansOf(project, input).map(({ index, sql, values }) => ({
-    sql:
-      `SELECT ${RUN_COLUMNS} FROM runs INDEXED BY ${index} WHERE ${sql}${after.sql} ` +
-      `ORDER BY created_at ${direction}, id ${direction} LIMIT ?`,
-    values: [...values, ...after.values, limitOf(input) + 1],
-  }))
-}
-
-const newest = (a: PackedRun, b: PackedRun) =>
-  b.created_at - a.created_at || (a.id < b.id ? 1 : a.id > b.id ? -1 : 0)
-
-function indexedList(store: Store, project: number, input: RunQuestion): Page<Run> {
-  const lists = planRuns(project, input).map(({ sql, values }) =>
-    store.upToPage<PackedRun>(sql, ...values),
+export const planRuns = (project: number, input: RunQuestion): PageStatement[] =>
+  scansOf(project, input).map(({ index, conditions }) =>
+    planPage(
+      {
+        select: `SELECT ${RUN_COLUMNS} FROM runs INDEXED BY ${index}`,
+        conditions,
+        order: ['created_at', 'id'],
+        direction: directionOf(input),
+      },
+      input,
+    ),
   )
-  const rows =
-    lists.length === 1
-      ? (lists[0] ?? [])
-      : lists.flat().sort(input.order === 'asc' ? (a, b) => newest(b, a) : newest)
-  return page(
-    rows,
+const directionOf = ({ order }: RunQuestion): Direction => (order === 'asc' ? 'ASC' : 'DESC')
+
+const indexedList = (store: Store, project: number, input: RunQuestion): Page<Run> =>
+  readMergedPage<PackedRun, Run>(
+    store,
+    planRuns(project, input),
     input,
     (row) => shownRun(recordOf(store, row)),
-    (row) => [row.created_at, row.id],
+    directionOf(input),
   )
-}
 
 /**
  * Returns runs of the project: runs of workflows and of loops, each kind with its own record.
@@ -129,8 +129,9 @@ export function runCount(
   if (refused) return refused
   if (isSearch(input)) return countFound(store, project, now, input)
   let count = 0
-  for (const { index, sql, values } of scansOf(project, input)) {
+  for (const { index, conditions } of scansOf(project, input)) {
     if (count > COUNT_LIMIT) break
+    const { sql, values } = allOf(conditions)
     count +=
       store.one<{ n: number }>(
         `SELECT count(*) AS n

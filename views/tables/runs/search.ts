@@ -10,12 +10,27 @@ import { type RunRecord, shownRun } from '../../../protocol/loops/record.ts'
 import { runStatuses } from '../../../protocol/loops/run.ts'
 import { COUNT_LIMIT, type RunCount } from '../../../protocol/runs/filters.ts'
 import { type Run, terminal } from '../../../protocol/runs/schema.ts'
+import { allOf, type Condition } from '../../conditions.ts'
 import type { InParts } from '../../define-view.ts'
-import { limitOf, MAX_PAGE_CHARACTERS, type Page, page, positionCondition } from '../../page.ts'
+import {
+  type Direction,
+  limitOf,
+  MAX_PAGE_CHARACTERS,
+  type Page,
+  page,
+  positionCondition,
+} from '../../page.ts'
 import type { Store, Value } from '../../store.ts'
 import { jobsById } from '../jobs/jobs.ts'
 import { watch } from '../workers/workers.ts'
-import { equalities, type RunFilters, type RunQuestion, rangesOf, statusesOf } from './filters.ts'
+import {
+  equalities,
+  type RunFilters,
+  type RunQuestion,
+  rangesOf,
+  type Scan,
+  statusesOf,
+} from './filters.ts'
 import { type PackedRun, RUN_COLUMNS, recordOf } from './run-row.ts'
 import { stepOf, stepsOf } from './steps.ts'
 import { waitingOfRun } from './waiting.ts'
@@ -45,10 +60,10 @@ interface Candidate extends Omit<PackedRun, 'record'> {
 }
 type Hit = Candidate & PackedRun
 interface Search {
-  /** The scans whose results are merged, each as SQL from `FROM` on, without position and order. */
-  readonly scans: readonly { readonly sql: string; readonly values: readonly Value[] }[]
+  /** The scans whose results are merged. */
+  readonly scans: readonly Scan[]
   readonly column: 'created_at' | 'ended_at'
-  readonly direction: 'ASC' | 'DESC'
+  readonly direction: Direction
   /** A condition in SQL that all matching rows fulfil. Other rows may fulfil it, too. */
   readonly condition: { readonly sql: string; readonly values: readonly Value[] }
   /** Tests a row that fulfils the condition; absent if only matching rows fulfil it. */
@@ -78,10 +93,13 @@ function textTest(store: Store, project: number, q: string) {
   const needle = lower(q)
   const has = (text: string | undefined) => text !== undefined && lower(text).includes(needle)
   return {
-    sql:
+    condition: [
       `(id LIKE ? ESCAPE '\\' OR record LIKE ? ESCAPE '\\' ` +
-      'OR definition_id IN (SELECT value FROM json_each(?)))',
-    values: [pattern, like(JSON.stringify(q).slice(1, -1)), JSON.stringify(workflows)],
+        'OR definition_id IN (SELECT value FROM json_each(?)))',
+      pattern,
+      like(JSON.stringify(q).slice(1, -1)),
+      JSON.stringify(workflows),
+    ] as const,
     accepts: ({
       id,
       external_id,
@@ -107,20 +125,15 @@ function searchOf(store: Store, project: number, now: number, input: RunQuestion
   const given = equalities.filter(({ name }) => input[name] !== undefined)
   const first = byEnd || exact ? undefined : given.find(({ byStatus }) => !byStatus)
   const text = q === undefined || exact ? undefined : textTest(store, project, q)
-  const tested: [sql: string, ...values: Value[]][] = [
+  const tested: Condition[] = [
     ...given
       .filter((one) => one !== first)
-      .map(({ column, name }): [string, Value] => [`${column} = ?`, input[name] as string]),
+      .map(({ column, name }): Condition => [`${column} = ?`, input[name] as string]),
     ...rangesOf(input, byEnd ? 'created' : 'ended'),
-    ...(text ? [[text.sql, ...text.values] as [string, ...Value[]]] : []),
+    ...(text ? [text.condition] : []),
     ...(failed_step === undefined
       ? []
-      : [
-          ['EXISTS (SELECT 1 FROM steps WHERE run = runs.n AND step = ?)', failed_step] as [
-            string,
-            Value,
-          ],
-        ]),
+      : [['EXISTS (SELECT 1 FROM steps WHERE run = runs.n AND step = ?)', failed_step] as const]),
   ]
   // A filter by status either selects ranges of the index, or becomes a condition on each row.
   const byStatus = !byEnd && !exact && !first && statuses !== undefined
@@ -131,17 +144,14 @@ function searchOf(store: Store, project: number, now: number, input: RunQuestion
     : byEnd
       ? 'runs_ended'
       : (first?.index ?? (byStatus ? 'runs_status' : 'runs_new'))
-  const fixed: [sql: string, ...values: Value[]][] = [
+  const fixed: readonly Condition[] = [
     ['project = ?', project],
-    ...(exact ? [['id = ?', q] as [string, Value]] : []),
-    ...(first ? [[`${first.column} = ?`, input[first.name] as string] as [string, Value]] : []),
-    ...(byEnd ? [['ended_at IS NOT NULL'] as [string]] : []),
+    ...(exact ? [['id = ?', q] as const] : []),
+    ...(first ? [[`${first.column} = ?`, input[first.name] as string] as const] : []),
+    ...(byEnd ? [['ended_at IS NOT NULL'] as const] : []),
     ...rangesOf(input, byEnd ? 'ended' : 'created'),
   ]
-  const scan = (more: readonly (readonly [sql: string, ...values: Value[]])[]) => ({
-    sql: `FROM runs INDEXED BY ${index} WHERE ${[...fixed, ...more].map(([sql]) => sql).join(' AND ')}`,
-    values: [...fixed, ...more].flatMap(([, ...values]) => values),
-  })
+  const scan = (...more: readonly Condition[]): Scan => ({ index, conditions: [...fixed, ...more] })
   const jobs = jobsById(store, project)
   const watching = waiting_on && watch(store, project, now)
   const accepts = ({ n, ...row }: Hit): boolean => {
@@ -159,13 +169,10 @@ function searchOf(store: Store, project: number, now: number, input: RunQuestion
     return kind !== undefined && waiting_on.includes(kind)
   }
   return {
-    scans: byStatus ? statuses.map((status) => scan([['status = ?', status]])) : [scan([])],
+    scans: byStatus ? statuses.map((status) => scan(['status = ?', status])) : [scan()],
     column: byEnd ? 'ended_at' : 'created_at',
     direction: input.order === 'asc' ? 'ASC' : 'DESC',
-    condition: {
-      sql: tested.map(([sql]) => sql).join(' AND ') || '1',
-      values: tested.flatMap(([, ...values]) => values),
-    },
+    condition: allOf(tested),
     ...((text || failed_step !== undefined || waiting_on) && { accepts }),
   }
 }
@@ -177,7 +184,7 @@ function searchOf(store: Store, project: number, now: number, input: RunQuestion
 class Lane {
   readonly #store: Store
   readonly #search: Search
-  readonly #scan: Search['scans'][number]
+  readonly #scan: Scan
   readonly #counts: boolean
   #after: readonly Value[] | undefined
   #rows: Candidate[] = []
@@ -186,7 +193,7 @@ class Lane {
   constructor(
     store: Store,
     search: Search,
-    scan: Search['scans'][number],
+    scan: Scan,
     after: readonly Value[] | undefined,
     counts: boolean,
   ) {
@@ -208,8 +215,9 @@ class Lane {
   /** Reads the next part. Returns the number of rows that were read. */
   read(): number {
     const { condition, column, direction, accepts } = this.#search
-    const { sql, values } = this.#scan
+    const { index, conditions } = this.#scan
     const after = positionCondition([column, 'id'], direction, this.#after)
+    const where = allOf([...conditions, ...after])
     const record = this.#counts && !accepts ? "''" : 'record'
     const found = `CASE WHEN ${condition.sql} THEN ${record} END AS record`
     this.#rows = []
@@ -218,10 +226,10 @@ class Lane {
     let left = MAX_PAGE_CHARACTERS
     for (const row of this.#store.each<Candidate>(
       `SELECT n, ${column} AS at, ${RUN_COLUMNS.replace('record', found)}
-       ${sql}${after.sql} ORDER BY ${column} ${direction}, id ${direction} LIMIT ?`,
+       FROM runs INDEXED BY ${index}
+       WHERE ${where.sql} ORDER BY ${column} ${direction}, id ${direction} LIMIT ?`,
       ...condition.values,
-      ...values,
-      ...after.values,
+      ...where.values,
       ROWS,
     )) {
       this.#rows.push(row)

@@ -23,8 +23,24 @@ import {
   type TurnExtra,
   type TurnUpsert,
 } from '../../../protocol/sessions/schema.ts'
-import type { IncludeQuery, Page, Paging } from '../../page.ts'
-import { itemsThatFit, limitOf, page, positionCondition, sizeOf, wants } from '../../page.ts'
+import {
+  allOf,
+  type Condition,
+  equalityConditions,
+  isOneOf,
+  type Many,
+  valuesOf,
+} from '../../conditions.ts'
+import {
+  type IncludeQuery,
+  itemsThatFit,
+  limitOf,
+  type Page,
+  type Paging,
+  readPage,
+  sizeOf,
+  wants,
+} from '../../page.ts'
 import type { Store, Value } from '../../store.ts'
 import { type CompactionNote, recordOf, type SessionRow, sessionRow } from './sessions.ts'
 import { costOf } from './turns.ts'
@@ -129,10 +145,6 @@ export function sessionGet(
   }
 }
 
-type Many = string | readonly string[]
-const list = (value: Many | undefined): readonly string[] =>
-  value === undefined ? [] : Array.isArray(value) ? (value as readonly string[]) : [value as string]
-const marks = (values: readonly unknown[]): string => values.map(() => '?').join(', ')
 /**
  * Filters of the list. All must match. `agent_id`: an id (the gateway resolves a name to an id);
  * `since`: the session was active after this time, in Unix milliseconds; `query`: a part of the
@@ -156,58 +168,45 @@ const listed = (row: SessionRow): Session => publicSession(recordOf(row))
  * session: the session that is not deleted, or else the newest session.
  */
 export function sessionList(store: Store, project: number, input: SessionFilters): Page<Session> {
-  const { agent_id, session_key, status, scope, provider, integration_id, since, query, viewer } =
-    input
-  const statuses = list(status).length > 0 ? list(status) : ['active']
-  const conditions = [`status IN (${marks(statuses)})`]
-  const values: Value[] = [...statuses]
-  for (const [column, value] of [
-    ['agent', agent_id],
-    ['session_key', session_key],
-    ['scope', scope],
-    ['provider', provider],
-    ['integration', integration_id],
-  ] as const) {
-    if (value === undefined) continue
-    conditions.push(`${column} = ?`)
-    values.push(value)
-  }
-  if (since !== undefined) {
-    conditions.push('active_at > ?')
-    values.push(since)
-  }
+  const { agent_id, session_key, scope, provider, integration_id, since, query, viewer } = input
+  const statuses = valuesOf(input.status)
+  const conditions: Condition[] = [
+    ['project = ?', project],
+    isOneOf('status', statuses.length > 0 ? statuses : ['active']),
+    ...equalityConditions({
+      agent: agent_id,
+      session_key,
+      scope,
+      provider,
+      integration: integration_id,
+    }),
+  ]
+  if (since !== undefined) conditions.push(['active_at > ?', since])
   if (query !== undefined) {
     // LIKE ignores the case of ASCII letters.
     const part = `%${query.replace(/[\\%_]/g, '\\$&')}%`
-    conditions.push(
+    conditions.push([
       `(json_extract(record, '$.title') LIKE ? ESCAPE '\\' OR session_key LIKE ? ESCAPE '\\')`,
-    )
-    values.push(part, part)
+      part,
+      part,
+    ])
   }
-  if (viewer) {
-    conditions.push(visibleTo('sessions'))
-    values.push(...viewerValues(viewer))
-  }
-  const select = `SELECT n, id, revision, gone, last, active_at, record, compaction
-                  FROM sessions
-                  WHERE project = ? AND ${conditions.join(' AND ')}`
+  if (viewer) conditions.push([visibleTo('sessions'), ...viewerValues(viewer)])
+  const select = 'SELECT n, id, revision, gone, last, active_at, record, compaction FROM sessions'
   if (agent_id !== undefined && session_key !== undefined && scope === 'agent') {
+    const { sql, values } = allOf(conditions)
     const named = store.one<SessionRow>(
-      `${select} ORDER BY status = 'deleted', n DESC LIMIT 1`,
-      project,
+      `${select} WHERE ${sql} ORDER BY status = 'deleted', n DESC LIMIT 1`,
       ...values,
     )
     return { items: named ? [listed(named)] : [] }
   }
-  const after = positionCondition(['active_at', 'id'], 'DESC', input.after)
-  const rows = store.upToPage<SessionRow>(
-    `${select}${after.sql} ORDER BY active_at DESC, id DESC LIMIT ?`,
-    project,
-    ...values,
-    ...after.values,
-    limitOf(input) + 1,
+  return readPage(
+    store,
+    { select, conditions, order: ['active_at', 'id'], direction: 'DESC' },
+    input,
+    listed,
   )
-  return page(rows, input, listed, (row) => [row.active_at, row.id])
 }
 
 interface Window {
@@ -235,7 +234,7 @@ function messages(
 ): Messages {
   const direction = order === 'desc' ? 'DESC' : 'ASC'
   const limit = limitOf(paging)
-  const hidden = list(include).includes('context') ? '' : ' AND hidden = 0'
+  const hidden = valuesOf(include).includes('context') ? '' : ' AND hidden = 0'
   const bounds = [
     ...(after_sequence === undefined ? [] : [['sequence > ?', after_sequence] as const]),
     ...(before_sequence === undefined ? [] : [['sequence < ?', before_sequence] as const]),
@@ -308,28 +307,27 @@ export function turnList(
 ): Found<Page<AgentTurn>> {
   const row = found(store, project, input)
   if (!row) return missingSession
-  const ids = list(input.ids)
-  const select = 'SELECT id, seq, extra, record FROM session_turns WHERE session = ?'
-  if (ids.length > 0)
+  const ids = valuesOf(input.ids)
+  const select = 'SELECT id, seq, extra, record FROM session_turns'
+  if (ids.length > 0) {
+    const { sql, values } = allOf([['session = ?', row.n], isOneOf('id', ids)])
     return {
-      items: store
-        .all<TurnRow>(`${select} AND id IN (${marks(ids)}) ORDER BY seq`, row.n, ...ids)
-        .map(turnRecord),
+      items: store.all<TurnRow>(`${select} WHERE ${sql} ORDER BY seq`, ...values).map(turnRecord),
     }
-  const direction = input.order === 'desc' ? 'DESC' : 'ASC'
-  const after = positionCondition(['seq'], direction, input.after)
-  const { items, ...rest } = page(
-    store.upToPage<TurnRow>(
-      `${select}${after.sql} ORDER BY seq ${direction} LIMIT ?`,
-      row.n,
-      ...after.values,
-      limitOf(input) + 1,
-    ),
+  }
+  const isDescending = input.order === 'desc'
+  const { items, ...rest } = readPage(
+    store,
+    {
+      select,
+      conditions: [['session = ?', row.n]],
+      order: ['seq'],
+      direction: isDescending ? 'DESC' : 'ASC',
+    },
     input,
     turnRecord,
-    (turn) => [turn.seq],
   )
-  return { items: direction === 'DESC' ? items.toReversed() : items, ...rest }
+  return { items: isDescending ? items.toReversed() : items, ...rest }
 }
 /** Returns a turn of a session, or `not_found` if the session or the turn does not exist. */
 export function turnGet(
@@ -363,8 +361,7 @@ function nudgeRecord({ record, status }: NudgeRow): SessionNudge {
 }
 const nudges = `SELECT g.id, g.created_at, g.record, t.status
                 FROM session_nudges g
-                LEFT JOIN session_turns t ON t.session = g.session AND t.id = g.turn
-                WHERE g.session = ?`
+                LEFT JOIN session_turns t ON t.session = g.session AND t.id = g.turn`
 /** Returns nudges of a session, or `not_found`. The oldest come first unless `order` is `desc`. */
 export function nudgeList(
   store: Store,
@@ -373,18 +370,21 @@ export function nudgeList(
 ): Found<Page<SessionNudge>> {
   const row = found(store, project, input)
   if (!row) return missingSession
-  const statuses = list(input.status)
-  const direction = input.order === 'desc' ? 'DESC' : 'ASC'
-  const after = positionCondition(['g.created_at', 'g.id'], direction, input.after)
-  const wanted = statuses.length > 0 ? ` AND g.status IN (${marks(statuses)})` : ''
-  const rows = store.upToPage<NudgeRow>(
-    `${nudges}${wanted}${after.sql} ORDER BY g.created_at ${direction}, g.id ${direction} LIMIT ?`,
-    row.n,
-    ...statuses,
-    ...after.values,
-    limitOf(input) + 1,
+  const statuses = valuesOf(input.status)
+  return readPage(
+    store,
+    {
+      select: nudges,
+      conditions: [
+        ['g.session = ?', row.n],
+        ...(statuses.length > 0 ? [isOneOf('g.status', statuses)] : []),
+      ],
+      order: ['g.created_at', 'g.id'],
+      direction: input.order === 'desc' ? 'DESC' : 'ASC',
+    },
+    input,
+    nudgeRecord,
   )
-  return page(rows, input, nudgeRecord, (nudge) => [nudge.created_at, nudge.id])
 }
 /** Returns a nudge of a session, or `not_found` if the session or the nudge does not exist. */
 export function nudgeGet(
@@ -393,6 +393,7 @@ export function nudgeGet(
   { nudge_id, ...input }: Of & { readonly nudge_id: string },
 ): Found<SessionNudge> {
   const row = found(store, project, input)
-  const nudge = row && store.one<NudgeRow>(`${nudges} AND g.id = ?`, row.n, nudge_id)
+  const nudge =
+    row && store.one<NudgeRow>(`${nudges} WHERE g.session = ? AND g.id = ?`, row.n, nudge_id)
   return nudge ? nudgeRecord(nudge) : missing('nudge')
 }

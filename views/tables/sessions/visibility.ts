@@ -3,6 +3,7 @@
  * `protocol/sessions/visibility.ts`. `viewerValues` returns the values of the parameters.
  */
 import type { Viewer } from '../../../protocol/channels/schema.ts'
+import { placeholders } from '../../conditions.ts'
 import type { Value } from '../../store.ts'
 
 /** A condition that is true for a row `c` of `channels` that the viewer of its parameter may read. */
@@ -41,7 +42,7 @@ export const interactionVisibleTo = (
 ): string => `(${alias}.session IS NULL OR NOT EXISTS (
   SELECT 1 FROM sessions s WHERE s.project = ${alias}.project AND s.id = ${alias}.session AND NOT ${visibleTo('s')})
   OR EXISTS (SELECT 1 FROM interaction_people a
-    WHERE a.project = ${alias}.project AND a.person IN (${names.map(() => '?').join(', ')})
+    WHERE a.project = ${alias}.project AND a.person IN (${placeholders(names)})
     AND a.part IN ('target', 'reviewer') AND a.created_at = ${alias}.created_at AND a.id = ${alias}.id))`
 /**
  * Returns a condition that is true for rows that belong to no session, or to a session that a

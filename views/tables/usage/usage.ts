@@ -10,8 +10,9 @@ import { creditsOf } from '../../../protocol/loops/credits.ts'
 import type { RunEvent } from '../../../protocol/runs/events.ts'
 import type { SessionEvent } from '../../../protocol/sessions/events.ts'
 import type { UsageEvent } from '../../../protocol/usage/rows.ts'
-import { limitOf, type Page, type Paging, page, positionCondition } from '../../page.ts'
-import type { Store, Value } from '../../store.ts'
+import { allOf, type Condition, equalityConditions, isOneOf } from '../../conditions.ts'
+import { type Page, type Paging, readPage } from '../../page.ts'
+import type { Store } from '../../store.ts'
 
 /** The usage that an event reports. Fields that do not apply are absent. */
 interface Spent {
@@ -135,16 +136,11 @@ export function usageList(
   store: Store,
   input: UsageFilters,
 ): (Page<UsageEvent> & { readonly totals: UsageTotals }) | Refusal {
-  const conditions: string[] = ['TRUE']
-  const values: Value[] = []
-  const hold = (condition: string, ...more: Value[]) => {
-    conditions.push(condition)
-    values.push(...more)
-  }
-  for (const name of equal) if (input[name] !== undefined) hold(`${name} = ?`, input[name])
   const { project_id, period_start, recorded_after } = input
-  if (project_id)
-    hold(`project IN (${project_id.map(() => '?').join(', ') || 'NULL'})`, ...project_id)
+  const conditions: Condition[] = [
+    ...equalityConditions(Object.fromEntries(equal.map((name) => [name, input[name]]))),
+    ...(project_id ? [isOneOf('project', project_id)] : []),
+  ]
   for (const [name, given] of Object.entries({ period_start, recorded_after })) {
     if (given === undefined) continue
     const at = parseTimestamp(given)
@@ -153,34 +149,27 @@ export function usageList(
         field: name,
         message: 'must be a date and time with an offset, such as 2031-02-03T04:05:06Z',
       })
-    if (name === 'period_start') hold('period_start = ?', timestamp(at))
-    else hold('recorded_at >= ?', at)
+    conditions.push(
+      name === 'period_start' ? ['period_start = ?', timestamp(at)] : ['recorded_at >= ?', at],
+    )
   }
-  const matching = conditions.join(' AND ')
+  const matching = allOf(conditions)
   const totals = store.one<UsageTotals>(
     `SELECT COALESCE(SUM(quantity), 0) AS quantity, COALESCE(SUM(milli), 0) AS milli
      FROM usage_events
-     WHERE ${matching}`,
-    ...values,
+     WHERE ${matching.sql}`,
+    ...matching.values,
   ) ?? { quantity: 0, milli: 0 }
-  const order = recorded_after === undefined ? 'DESC' : 'ASC'
-  const after = positionCondition(['recorded_at', 'id'], order, input.after)
-  const rows = store.upToPage<{ id: string; recorded_at: number; record: string }>(
-    `SELECT id, recorded_at, record
-     FROM usage_events
-     WHERE ${matching}${after.sql}
-     ORDER BY recorded_at ${order}, id ${order} LIMIT ?`,
-    ...values,
-    ...after.values,
-    limitOf(input) + 1,
+  const found = readPage<{ readonly record: string }, UsageEvent>(
+    store,
+    {
+      select: 'SELECT id, recorded_at, record FROM usage_events',
+      conditions,
+      order: ['recorded_at', 'id'],
+      direction: recorded_after === undefined ? 'DESC' : 'ASC',
+    },
+    input,
+    ({ record }) => JSON.parse(record) as UsageEvent,
   )
-  return {
-    ...page(
-      rows,
-      input,
-      ({ record }) => JSON.parse(record) as UsageEvent,
-      (row) => [row.recorded_at, row.id],
-    ),
-    totals,
-  }
+  return { ...found, totals }
 }

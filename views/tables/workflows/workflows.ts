@@ -7,7 +7,7 @@ import { patch } from '../../../protocol/patch.ts'
 import type { Workflow, WorkflowEvent, WorkflowVersion } from '../../../protocol/workflows/rows.ts'
 import type { Spec } from '../../../protocol/workflows/spec.ts'
 import { newest, recordWith } from '../../newest.ts'
-import { limitOf, type Page, type Paging, page, positionCondition } from '../../page.ts'
+import { type Page, type Paging, readPage } from '../../page.ts'
 import type { Store } from '../../store.ts'
 
 /** Applies the workflow events of an entry of a project. */
@@ -126,20 +126,22 @@ export function workflowVersions(
 ): Page<WorkflowVersion> | Refusal {
   const workflow = findWorkflow(store, project, input.id)
   if (!workflow) return missingWorkflow
-  const after = positionCondition(['version'], 'DESC', input.after)
-  const rows = store.upToPage<{ version: number; record: string; spec: string }>(
-    `SELECT version, record, ${input.include_spec === true ? 'spec' : "'' AS spec"}
-     FROM versions
-     WHERE definition = ? AND project = ?${after.sql}
-     ORDER BY version DESC LIMIT ?`,
-    workflow.id,
-    project,
-    ...after.values,
-    limitOf(input) + 1,
+  const { include_spec = false } = input
+  return readPage<{ readonly record: string; readonly spec: string }, WorkflowVersion>(
+    store,
+    {
+      select: `SELECT version, record, ${include_spec ? 'spec' : "'' AS spec"} FROM versions`,
+      conditions: [
+        ['definition = ?', workflow.id],
+        ['project = ?', project],
+      ],
+      order: ['version'],
+      direction: 'DESC',
+    },
+    input,
+    (row) => ({
+      ...(JSON.parse(row.record) as WorkflowVersion),
+      ...(include_spec && { spec: JSON.parse(row.spec) as Spec }),
+    }),
   )
-  const item = (row: { record: string; spec: string }): WorkflowVersion => ({
-    ...(JSON.parse(row.record) as WorkflowVersion),
-    ...(input.include_spec === true && { spec: JSON.parse(row.spec) as Spec }),
-  })
-  return page(rows, input, item, (row) => [row.version])
 }
