@@ -3,8 +3,8 @@
  */
 import type { Agent } from '../../protocol/agents/schema.ts'
 import { el, timeElement } from './dom.ts'
-import { type Account, Refused } from './service.ts'
-import { nameOf, type Page, type Screen } from './session.ts'
+import { attempt, type Page, type Screen, sessionName } from './page.ts'
+import type { Account } from './service.ts'
 
 /**
  * Shows the sign-in form.
@@ -87,13 +87,8 @@ export function chooser(page: Page, go: (session: string) => void): Screen {
 
   async function act(what: () => Promise<void>): Promise<void> {
     fault.textContent = ''
-    try {
-      await what()
-    } catch (error) {
-      if (!(error instanceof Refused)) throw error
-      if (error.status === 401) page.refused()
-      fault.textContent = error.message
-    }
+    const reason = await attempt(page, what)
+    if (reason !== undefined) fault.textContent = reason
   }
   const list = (): Promise<void> =>
     act(async () => {
@@ -106,7 +101,7 @@ export function chooser(page: Page, go: (session: string) => void): Screen {
           el(
             'li',
             {},
-            el('a', { href: `#session=${session.id}` }, nameOf(session)),
+            el('a', { href: `#session=${session.id}` }, sessionName(session)),
             el(
               'span',
               { class: 'note' },

@@ -7,8 +7,9 @@
  */
 import { chooser, signIn } from './choose.ts'
 import { el } from './dom.ts'
+import type { Page, Screen } from './page.ts'
 import { type Account, service } from './service.ts'
-import { type Page, type Screen, sessionScreen } from './session.ts'
+import { SessionScreen } from './session/screen.ts'
 
 const KEY = 'chat.key'
 const PROJECT = 'chat.project'
@@ -61,7 +62,7 @@ function start(wrong?: string): void {
     refused: () => forget('The service does not accept this key.'),
   }
   const session = named.get('session')
-  if (session) show(sessionScreen(page, session), 'textarea')
+  if (session) show(new SessionScreen(page, session), 'textarea')
   else
     show(
       chooser(page, (id) => {
