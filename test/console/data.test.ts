@@ -28,7 +28,7 @@ import {
   writeConditions,
   writeSort,
 } from '../../console/pages/tables/rows/filter.ts'
-import { cellAfterKey, nextCell } from '../../console/pages/tables/rows/moves.ts'
+import { cellAfterKey, gridAction, nextCell } from '../../console/pages/tables/rows/moves.ts'
 import { joinRows, type TableRow } from '../../console/pages/tables/rows/rows.ts'
 import { editedText, isLong, shownText, typedValue } from '../../console/pages/tables/values.ts'
 import { csvLine, readCsv } from '../../console/preview/csv.ts'
@@ -174,6 +174,44 @@ t.test('keys move in the grid and never leave it', async (t) => {
   )
   t.strictSame(nextCell({ row: 0, col: 3 }, 1, 4), { row: 1, col: 1 })
   t.strictSame(nextCell({ row: 1, col: 1 }, -1, 4), { row: 0, col: 3 })
+})
+
+t.test('a key edits, selects or opens the active cell', async (t) => {
+  const size = { rows: 3, cols: 4, screen: 2 }
+  const kind = (
+    key: string,
+    {
+      at = [0, 1],
+      ctrl = false,
+      shift = false,
+      editable = true,
+      hasSelection = false,
+    }: {
+      readonly at?: readonly [row: number, col: number]
+      readonly ctrl?: boolean
+      readonly shift?: boolean
+      readonly editable?: boolean
+      readonly hasSelection?: boolean
+    } = {},
+  ) => {
+    const active = { row: at[0], col: at[1] }
+    return gridAction({ key, ctrl, shift }, { active, size, editable, hasSelection })?.kind
+  }
+  t.equal(kind('ArrowDown'), 'move')
+  t.equal(kind('Enter'), 'edit')
+  t.equal(kind('Enter', { shift: true }), 'open')
+  t.equal(kind('Enter', { editable: false }), 'open')
+  t.equal(kind('Enter', { at: [0, 0] }), 'open')
+  t.equal(kind('Enter', { at: [-1, 1] }), 'sort')
+  t.equal(kind('x'), 'type')
+  t.equal(kind('x', { at: [0, 0] }), undefined, 'a row number is not a value')
+  t.equal(kind('x', { editable: false }), undefined)
+  t.equal(kind('c', { ctrl: true }), 'copy')
+  t.equal(kind('Delete'), 'erase')
+  t.equal(kind('Delete', { hasSelection: true }), 'delete')
+  t.equal(kind(' '), 'toggle')
+  t.equal(kind('Escape'), undefined)
+  t.equal(kind('Escape', { hasSelection: true }), 'deselect')
 })
 
 t.test('reloading the first rows keeps the rows after them', async (t) => {

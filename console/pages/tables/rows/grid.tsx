@@ -4,104 +4,65 @@
  * (`aria-activedescendant`), so the focus is not lost when a cell leaves the document.
  */
 
-import { useEffect, useId, useRef, useState } from 'preact/hooks'
+import { useEffect, useId, useMemo, useRef, useState } from 'preact/hooks'
 import { getOwn } from '../../../../protocol/lookup.ts'
 import type { Column } from '../../../../protocol/tables/schema.ts'
-import { Icon } from '../../../design/icons.tsx'
-import { designText } from '../../../design/text.ts'
 import { visibleRange } from '../../../design/virtual/visible-range.ts'
 import { tablesText as text } from '../text.ts'
-import { editedText, isLong, shownText, widthOf } from '../values.ts'
+import { editedText, isLong } from '../values.ts'
 import { type After, CellEditor } from './cell.tsx'
 import type { Sort } from './filter.ts'
-import { type CellPlace, cellAfterKey, nextCell } from './moves.ts'
+import { gridColumns } from './grid-columns.ts'
+import { ColumnHead, GridRow } from './grid-parts.tsx'
+import { type CellPlace, gridAction, nextCell } from './moves.ts'
 import type { TableRow } from './rows.ts'
+import { LINE_PX, revealColumn, revealRow, rowsPerScreen, useViewport } from './viewport.ts'
 
-/** Height of a row in pixels. */
-const LINE_PX = 34
-/** Width in pixels of the column of row numbers. */
-const NUMBERS_PX = 64
-/** Distance from the visible part within which columns are rendered as well. */
-const OVERSCAN_PX = 300
-
-interface Editing {
-  readonly row: TableRow
-  readonly col: number
-  readonly initial: string
-}
-
-/**
- * Shows the grid.
- * @param props.store stores a value of a cell. Throws an `ApiError` if the service refuses the
- *   value.
- */
-export function Grid({
-  label,
-  columns,
-  rows,
-  more,
-  editable,
-  sort,
-  sortable,
-  selected,
-  onSort,
-  onSelect,
-  onOpen,
-  onEnd,
-  onDelete,
-  store,
-}: {
+interface GridProps {
   readonly label: string
   readonly columns: readonly Column[]
   readonly rows: readonly TableRow[]
+  /** Whether more rows can be loaded. */
   readonly more: boolean
   readonly editable: boolean
   readonly sort: readonly Sort[]
   readonly sortable: boolean
+  /** Ids of the selected rows. */
   readonly selected: ReadonlySet<string>
   readonly onSort: (field: string, add: boolean) => void
   readonly onSelect: (ids: ReadonlySet<string>) => void
   readonly onOpen: (row: TableRow) => void
   /** Loads more rows; undefined while rows are being loaded, and after a failure. */
   readonly onEnd: (() => void) | undefined
+  /** Deletes the selected rows. */
   readonly onDelete: () => void
+  /** Stores a value of a cell. Throws an `ApiError` if the service refuses the value. */
   readonly store: (row: TableRow, column: string, value: unknown) => Promise<void>
-}) {
+}
+/** The cell whose value is being edited. */
+interface Editing {
+  readonly row: TableRow
+  readonly col: number
+  /** The text with which the edit began. */
+  readonly initial: string
+}
+
+/** Shows the grid. */
+export function Grid(props: GridProps) {
+  const { label, columns, rows, more, editable, sort, sortable, selected, onSelect, onOpen } = props
   const frame = useRef<HTMLDivElement>(null)
   const base = useId()
-  const [view, setView] = useState({ top: 0, left: 0, height: 600, width: 1200 })
+  const viewport = useViewport(frame)
+  const layout = useMemo(() => gridColumns(columns), [columns])
   const [at, setActive] = useState<CellPlace>({ row: 0, col: 1 })
   const [editing, setEditing] = useState<Editing>()
+  /** The row at which a range of selected rows begins. */
   const anchor = useRef(0)
-  const lefts = [0]
-  for (const [index, { type }] of columns.entries())
-    lefts.push((lefts[index] ?? 0) + (index === 0 ? NUMBERS_PX : 0) + widthOf(type))
-  // For i > 0, lefts[i] is the right edge of the grid's column i. Column 0 has the row numbers.
-  const leftOf = (col: number): number =>
-    col === 0 ? 0 : col === 1 ? NUMBERS_PX : (lefts[col - 1] ?? 0)
-  const width = lefts.at(-1) ?? NUMBERS_PX
   const cols = columns.length + 1
   const active = { row: Math.min(at.row, rows.length - 1), col: Math.min(at.col, cols - 1) }
 
-  useEffect(() => {
-    const element = frame.current
-    if (!element) return
-    const measure = (): void =>
-      setView({
-        top: element.scrollTop,
-        left: element.scrollLeft,
-        height: element.clientHeight,
-        width: element.clientWidth,
-      })
-    const observer = new ResizeObserver(measure)
-    observer.observe(element)
-    element.addEventListener('scroll', measure, { passive: true })
-    return () => {
-      observer.disconnect()
-      element.removeEventListener('scroll', measure)
-    }
-  }, [])
-  const { first, end } = visibleRange(view.top, view.height - LINE_PX, LINE_PX, rows.length)
+  const { first, end } = visibleRange(viewport.top, viewport.height - LINE_PX, LINE_PX, rows.length)
+  const { onEnd } = props
   const nearEnd = end >= rows.length
   useEffect(() => {
     if (nearEnd && more) onEnd?.()
@@ -109,24 +70,14 @@ export function Grid({
     // that load.
   }, [nearEnd, more, rows.length, onEnd === undefined])
 
-  /** Scrolls so that a cell is visible, and not covered by the header or the row numbers. */
-  const reveal = ({ row, col }: CellPlace): void => {
-    const element = frame.current
-    if (!element) return
-    const top = row * LINE_PX
-    const visible = element.clientHeight - LINE_PX
-    if (row >= 0 && top < element.scrollTop) element.scrollTop = top
-    else if (row >= 0 && top + LINE_PX > element.scrollTop + visible)
-      element.scrollTop = top + LINE_PX - visible
-    const [left, right] = [leftOf(col) - NUMBERS_PX, leftOf(col + 1)]
-    if (col > 0 && left < element.scrollLeft) element.scrollLeft = left
-    else if (col > 0 && right > element.scrollLeft + element.clientWidth)
-      element.scrollLeft = Math.min(left, right - element.clientWidth)
-  }
+  /** Makes a cell the active one, and scrolls to it. */
   const activate = (place: CellPlace): void => {
     setActive(place)
-    reveal(place)
+    if (!frame.current) return
+    if (place.row >= 0) revealRow(frame.current, place.row)
+    if (place.col > 0) revealColumn(frame.current, layout.edgesOf(place.col))
   }
+  /** Begins to edit a cell. `typed` is the text that replaces its value. */
   const edit = (place: CellPlace, typed?: string): void => {
     const row = rows[place.row]
     const column = columns[place.col - 1]
@@ -135,7 +86,7 @@ export function Grid({
     const initial = typed ?? editedText(getOwn(row.data, column.name), column.type)
     setEditing({ row, col: place.col, initial })
   }
-  const ended = (after: After, goOn: boolean): void => {
+  const endEdit = (after: After, goOn: boolean): void => {
     const { row, col } = active
     setEditing(undefined)
     // If the person clicked outside of the grid, the clicked element keeps the focus.
@@ -146,6 +97,7 @@ export function Grid({
     const next = nextCell(active, after === 'next' ? 1 : -1, cols)
     if (rows[next.row]) edit(next)
   }
+  /** Selects or deselects a row; with `range`, selects all rows from the last one to this one. */
   const toggle = (index: number, range: boolean): void => {
     const row = rows[index]
     if (!row) return
@@ -156,50 +108,56 @@ export function Grid({
     anchor.current = index
     onSelect(next)
   }
+
   const onKeyDown = (event: KeyboardEvent): void => {
     if (editing || event.altKey) return
+    const { key, shiftKey: shift } = event
+    const action = gridAction(
+      { key, shift, ctrl: event.ctrlKey || event.metaKey },
+      {
+        active,
+        size: { rows: rows.length, cols, screen: rowsPerScreen(viewport) },
+        editable,
+        hasSelection: selected.size > 0,
+      },
+    )
+    if (!action) return
+    event.preventDefault()
+    event.stopPropagation()
     const row = rows[active.row]
     const column = columns[active.col - 1]
-    const ctrl = event.ctrlKey || event.metaKey
-    const screen = Math.max(1, Math.floor((view.height - LINE_PX) / LINE_PX) - 1)
-    const moved = cellAfterKey(
-      active,
-      { key: event.key, ctrl },
-      { rows: rows.length, cols, screen },
-    )
-    const done = (): void => {
-      event.preventDefault()
-      event.stopPropagation()
-    }
-    if (moved) {
-      done()
-      if (event.shiftKey && moved.row !== active.row) toggle(Math.max(0, moved.row), true)
-      activate(moved)
-    } else if (active.row < 0 && (event.key === 'Enter' || event.key === ' ')) {
-      done()
-      if (column) onSort(column.name, event.shiftKey)
-    } else if (event.key === 'Enter' && (event.shiftKey || active.col === 0 || !editable)) {
-      done()
-      if (row) onOpen(row)
-    } else if (event.key === 'Enter' || event.key === 'F2') {
-      done()
-      edit(active)
-    } else if (event.key === ' ' && !ctrl) {
-      done()
-      toggle(active.row, event.shiftKey)
-    } else if (event.key === 'Escape' && selected.size > 0) {
-      done()
-      onSelect(new Set())
-    } else if (event.key === 'Delete' || event.key === 'Backspace') {
-      done()
-      if (selected.size > 0) onDelete()
-      else edit(active, '')
-    } else if (ctrl && event.key === 'c' && row && column) {
-      done()
-      void navigator.clipboard.writeText(editedText(getOwn(row.data, column.name), column.type))
-    } else if (event.key.length === 1 && !ctrl && column && active.row >= 0 && editable) {
-      done()
-      edit(active, column.type === 'boolean' ? undefined : event.key)
+    switch (action.kind) {
+      case 'move':
+        if (shift && action.to.row !== active.row) toggle(Math.max(0, action.to.row), true)
+        activate(action.to)
+        break
+      case 'sort':
+        if (column) props.onSort(column.name, shift)
+        break
+      case 'open':
+        if (row) onOpen(row)
+        break
+      case 'edit':
+        edit(active)
+        break
+      case 'erase':
+        edit(active, '')
+        break
+      case 'type':
+        edit(active, column?.type === 'boolean' ? undefined : key)
+        break
+      case 'toggle':
+        toggle(active.row, shift)
+        break
+      case 'deselect':
+        onSelect(new Set())
+        break
+      case 'delete':
+        props.onDelete()
+        break
+      case 'copy':
+        if (row && column)
+          void navigator.clipboard.writeText(editedText(getOwn(row.data, column.name), column.type))
     }
   }
   const onPaste = (event: ClipboardEvent): void => {
@@ -210,21 +168,30 @@ export function Grid({
     edit(active, pasted.replace(/\r?\n$/, ''))
   }
 
-  const editedRow = editing ? rows.findIndex(({ id }) => id === editing.row.id) : -1
-  const shownCols = columns
-    .map((column, index) => ({ column, col: index + 1 }))
-    .filter(
-      ({ column: { type }, col }) =>
-        col === editing?.col ||
-        (leftOf(col) + widthOf(type) > view.left - OVERSCAN_PX &&
-          leftOf(col) < view.left + view.width + OVERSCAN_PX),
-    )
+  const { left, width } = viewport
+  const shownColumns = layout.near(left, left + width, editing?.col)
   const shownRows = rows.slice(first, end).map((row, index) => ({ row, index: first + index }))
-  const edited = rows[editedRow]
-  if (edited && (editedRow < first || editedRow >= end))
-    shownRows.push({ row: edited, index: editedRow })
+  // The edited row stays in the document, because its editor has the focus.
+  const editedIndex = editing ? rows.findIndex(({ id }) => id === editing.row.id) : -1
+  const editedRow = rows[editedIndex]
+  if (editedRow && (editedIndex < first || editedIndex >= end))
+    shownRows.push({ row: editedRow, index: editedIndex })
+  const editorOf = ({ id, data }: TableRow) => {
+    const column = editing?.row.id === id ? columns[editing.col - 1] : undefined
+    if (!editing || !column) return undefined
+    const element = (
+      <CellEditor
+        column={column}
+        initial={editing.initial}
+        long={isLong(getOwn(data, column.name), column.type)}
+        store={(next) => props.store(editing.row, column.name, next)}
+        onEnd={endEdit}
+      />
+    )
+    return { col: editing.col, element }
+  }
   const cellId = (row: number, col: number): string => `${base}-${row}-${col}`
-  const isShown = active.row < 0 || (active.row >= first && active.row < end)
+  const isActiveShown = active.row < 0 || (active.row >= first && active.row < end)
   return (
     <div
       ref={frame}
@@ -237,7 +204,7 @@ export function Grid({
       aria-colcount={cols}
       aria-multiselectable="true"
       aria-readonly={!editable}
-      aria-activedescendant={isShown ? cellId(active.row, active.col) : undefined}
+      aria-activedescendant={isActiveShown ? cellId(active.row, active.col) : undefined}
       onKeyDown={onKeyDown}
       onPaste={onPaste}
     >
@@ -246,7 +213,7 @@ export function Grid({
       </span>
       <div
         class="sheet-body"
-        style={{ width: `${width}px`, height: `${(rows.length + 1) * LINE_PX}px` }}
+        style={{ width: `${layout.width}px`, height: `${(rows.length + 1) * LINE_PX}px` }}
       >
         <div role="rowgroup" class="sheet-head">
           <div role="row" aria-rowindex={1} class="sheet-row">
@@ -258,19 +225,17 @@ export function Grid({
             >
               <span class="unseen">{text.row}</span>
             </div>
-            {shownCols.map(({ column, col }) => (
-              <Head
-                key={column.name}
-                id={cellId(-1, col)}
-                column={column}
-                col={col}
-                left={leftOf(col)}
-                active={active.row < 0 && active.col === col}
-                order={sort.find(({ field }) => field === column.name)?.order}
+            {shownColumns.map((placed) => (
+              <ColumnHead
+                key={placed.column.name}
+                id={cellId(-1, placed.col)}
+                placed={placed}
+                active={active.row < 0 && active.col === placed.col}
+                order={sort.find(({ field }) => field === placed.column.name)?.order}
                 sortable={sortable}
                 onSort={(add) => {
-                  setActive({ row: -1, col })
-                  onSort(column.name, add)
+                  setActive({ row: -1, col: placed.col })
+                  props.onSort(placed.column.name, add)
                 }}
               />
             ))}
@@ -278,107 +243,23 @@ export function Grid({
         </div>
         <div role="rowgroup">
           {shownRows.map(({ row, index }) => (
-            <div
+            <GridRow
               key={row.id}
-              role="row"
-              aria-rowindex={index + 2}
-              aria-selected={selected.has(row.id)}
-              class={selected.has(row.id) ? 'sheet-row selected' : 'sheet-row'}
-              style={{ transform: `translateY(${(index + 1) * LINE_PX}px)` }}
-            >
-              <div
-                id={cellId(index, 0)}
-                role="rowheader"
-                aria-colindex={1}
-                class={
-                  active.row === index && active.col === 0 ? 'sheet-number active' : 'sheet-number'
-                }
-                title={text.select(index + 1)}
-                onClick={(event) => {
-                  setActive({ row: index, col: 0 })
-                  toggle(index, event.shiftKey)
-                }}
-                onDblClick={() => onOpen(row)}
-              >
-                {index + 1}
-              </div>
-              {shownCols.map(({ column, col }) => {
-                const isEdited = editing?.row.id === row.id && editing.col === col
-                const value = getOwn(row.data, column.name)
-                const isActive = active.row === index && active.col === col
-                return (
-                  <div
-                    key={column.name}
-                    id={cellId(index, col)}
-                    role="gridcell"
-                    aria-colindex={col + 1}
-                    class={`sheet-cell ${column.type} ${isActive ? 'active' : ''} ${isEdited ? 'edited' : ''}`}
-                    style={{ left: `${leftOf(col)}px`, width: `${widthOf(column.type)}px` }}
-                    onClick={() => setActive({ row: index, col })}
-                    onDblClick={() => (editable ? edit({ row: index, col }) : onOpen(row))}
-                  >
-                    {isEdited ? (
-                      <CellEditor
-                        column={column}
-                        initial={editing.initial}
-                        long={isLong(value, column.type)}
-                        store={(next) => store(editing.row, column.name, next)}
-                        onEnd={ended}
-                      />
-                    ) : (
-                      <span class="user-text">{shownText(value)}</span>
-                    )}
-                  </div>
-                )
-              })}
-            </div>
+              row={row}
+              index={index}
+              columns={shownColumns}
+              cellId={cellId}
+              selected={selected.has(row.id)}
+              activeCol={active.row === index ? active.col : undefined}
+              editor={editorOf(row)}
+              onActivate={(col) => setActive({ row: index, col })}
+              onEdit={editable ? (col) => edit({ row: index, col }) : undefined}
+              onOpen={() => onOpen(row)}
+              onToggle={(range) => toggle(index, range)}
+            />
           ))}
         </div>
       </div>
-    </div>
-  )
-}
-
-function Head({
-  id,
-  column: { name, type, required, description, deprecated },
-  left,
-  col,
-  active,
-  order,
-  sortable,
-  onSort,
-}: {
-  readonly id: string
-  readonly column: Column
-  readonly left: number
-  readonly col: number
-  readonly active: boolean
-  readonly order: Sort['order'] | undefined
-  readonly sortable: boolean
-  readonly onSort: (add: boolean) => void
-}) {
-  const canSort = sortable && type !== 'object' && type !== 'array'
-  return (
-    <div
-      id={id}
-      role="columnheader"
-      aria-colindex={col + 1}
-      aria-sort={order === 'asc' ? 'ascending' : order === 'desc' ? 'descending' : undefined}
-      class={`sheet-cell head ${active ? 'active' : ''} ${canSort ? 'sortable' : ''}`}
-      style={{ left: `${left}px`, width: `${widthOf(type)}px` }}
-      title={[designText.about(name, type), description].filter(Boolean).join('\n')}
-      onClick={(event) => canSort && onSort(event.shiftKey)}
-    >
-      <span class={deprecated ? 'clip user-text deprecated' : 'clip user-text'}>
-        {name}
-        {required && <span aria-hidden="true"> *</span>}
-      </span>
-      {order && (
-        <span class={order === 'asc' ? 'sorted up' : 'sorted'}>
-          <Icon name="down" />
-        </span>
-      )}
     </div>
   )
 }
