@@ -11,6 +11,7 @@ import { isRefusal, type Refusal, refuse, refuseFields } from '../protocol/error
 import { getOwn } from '../protocol/lookup.ts'
 import { type Patch, patch } from '../protocol/patch.ts'
 import { canonicalJson } from '../protocol/rules/canonical-json.ts'
+import { isEmpty } from '../protocol/rules/json-object.ts'
 import type { Changes } from '../protocol/workflows/rows.ts'
 import type { Cause, Decided, Decision } from './actor.ts'
 
@@ -95,8 +96,6 @@ export function principalLimit(
 }
 
 const same = (a: unknown, b: unknown): boolean => a === b || canonicalJson(a) === canonicalJson(b)
-const empty = (value: unknown): boolean =>
-  value === '' || (typeof value === 'object' && value !== null && Object.keys(value).length === 0)
 
 /**
  * The outcome of a requested change to a record: the patch, the changed fields for the audit log,
@@ -121,7 +120,7 @@ export function changeOf<T extends { updated_at: string }>(
   const changes: Record<string, { from?: unknown; to?: unknown }> = {}
   for (const [field, value] of Object.entries(wish)) {
     const from = record[field as keyof T]
-    const to = empty(value) ? undefined : value
+    const to = isEmpty(value) ? undefined : value
     if (value === undefined || same(from, to)) continue
     set[field] = to === undefined ? null : to
     changes[field] = { ...(from !== undefined && { from }), ...(to !== undefined && { to }) }

@@ -18,6 +18,7 @@ import {
   type Trigger,
 } from '../../protocol/loops/schema.ts'
 import { reservedTags } from '../../protocol/naming.ts'
+import { isEmpty } from '../../protocol/rules/json-object.ts'
 import type { Cause, Decision } from '../actor.ts'
 import { changeOf } from '../configuration.ts'
 import { admitWaiting, dismiss } from './admit.ts'
@@ -35,8 +36,6 @@ const chosen = <K extends string>(body: object, names: Readonly<Record<K, unknow
       return value === undefined ? [] : [[name, value]]
     }),
   ) as Of<K>
-const isEmpty = (value: unknown): boolean =>
-  value === '' || (typeof value === 'object' && value !== null && Object.keys(value).length === 0)
 /**
  * If both templates of the run name are empty, replaces the run name with an empty object, which
  * removes the field.

@@ -2,6 +2,7 @@
  * The stock action `json`: parse, stringify, query, merge, validate. Templates render parameters as
  * text, so a string is parsed as JSON where a value is expected.
  */
+import { isJsonObject } from '../../protocol/rules/json-object.ts'
 import type { Parameters } from '../worker/options.ts'
 
 type Operation = (parameters: Parameters) => unknown
@@ -78,10 +79,8 @@ function partsOf(query: string): string[] {
   )
 }
 
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 function merge(left: unknown, right: unknown): unknown {
-  if (!isObject(left) || !isObject(right)) return right
+  if (!isJsonObject(left) || !isJsonObject(right)) return right
   const merged = new Map(Object.entries(left))
   for (const [key, value] of Object.entries(right))
     merged.set(key, merged.has(key) ? merge(merged.get(key), value) : value)

@@ -4,6 +4,8 @@
  */
 import Table from 'cli-table3'
 import { stringify } from 'yaml'
+import type { JsonObject } from '../../protocol/common.ts'
+import { isJsonObject } from '../../protocol/rules/json-object.ts'
 import { Mistake } from './mistake.ts'
 
 /**
@@ -36,14 +38,10 @@ const MAX_CELL_LENGTH = 44
 /** Number of spaces between two columns. */
 const GAP = 2
 
-type Record_ = Readonly<Record<string, unknown>>
-const isRecord = (value: unknown): value is Record_ =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-
 /** Returns the records of a list reply; undefined for a reply that is not a list. */
-export function itemsOf(reply: unknown): readonly Record_[] | undefined {
-  const items = isRecord(reply) ? (reply['items'] ?? reply['data']) : undefined
-  return Array.isArray(items) && items.every(isRecord) ? items : undefined
+export function itemsOf(reply: unknown): readonly JsonObject[] | undefined {
+  const items = isJsonObject(reply) ? (reply['items'] ?? reply['data']) : undefined
+  return Array.isArray(items) && items.every(isJsonObject) ? items : undefined
 }
 
 /**
@@ -73,12 +71,12 @@ function memberOf(record: unknown, path: string): string {
   let value = record
   for (const name of path.split('.')) {
     if (typeof value !== 'object' || value === null || !Object.hasOwn(value, name)) {
-      const known = isRecord(value) ? Object.keys(value).join(', ') : ''
+      const known = isJsonObject(value) ? Object.keys(value).join(', ') : ''
       throw new Mistake(
         `The response has no field ${path}.${known === '' ? '' : ` Its fields are: ${known}.`}`,
       )
     }
-    value = (value as Record_)[name]
+    value = (value as JsonObject)[name]
   }
   return typeof value === 'string' ? value : JSON.stringify(value)
 }
@@ -88,9 +86,9 @@ function memberOf(record: unknown, path: string): string {
  * joined.
  * @param width available columns. Table columns that do not fit are omitted.
  */
-function tableOf(items: readonly Record_[], width: number, zone?: string): string {
+function tableOf(items: readonly JsonObject[], width: number, zone?: string): string {
   const cut = Number.isFinite(width) ? MAX_CELL_LENGTH : Number.POSITIVE_INFINITY
-  const cell = (item: Record_, name: string): string => clipped(textOf(item[name], zone), cut)
+  const cell = (item: JsonObject, name: string): string => clipped(textOf(item[name], zone), cut)
   const widths = columnsOf(items).map(
     (name) =>
       [
@@ -124,7 +122,7 @@ const BORDERS = [
 const heading = (name: string): string => name.replaceAll('_', ' ').toUpperCase()
 
 /** Returns the fields that have a plain value in at least one record, most important first. */
-function columnsOf(items: readonly Record_[]): string[] {
+function columnsOf(items: readonly JsonObject[]): string[] {
   const names = new Set(items.flatMap((item) => Object.keys(item)))
   const plain = [...names].filter((name) => items.some((item) => isPlain(item[name])))
   const rank = (name: string): number => {

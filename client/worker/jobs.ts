@@ -9,6 +9,7 @@
  *     handler returns.
  */
 import { inspect } from 'node:util'
+import { isJsonObject } from '../../protocol/rules/json-object.ts'
 import { type ClaimedJob, reportErrors } from '../../protocol/workers/socket.ts'
 import type { Publish } from '../artifacts/publish.ts'
 import type { ConsoleCapture } from './console.ts'
@@ -140,9 +141,7 @@ export class Jobs {
   async #run(running: Running, action: Action): Promise<void> {
     const { job, stop } = running
     const given = job.spec['parameters']
-    const parameters = (
-      typeof given === 'object' && given !== null && !Array.isArray(given) ? given : {}
-    ) as Parameters
+    const parameters: Parameters = isJsonObject(given) ? given : {}
     const { logs, console } = this.#world
     // A handler may still write lines after its lease has ended. They are dropped.
     const write: WriteLine = (level, text, fields) => {

@@ -3,6 +3,7 @@
  * until it is acknowledged or permanently rejected, or the worker ends. Until then, it is sent
  * again after every registration and every 10 s. The service handles repeats idempotently.
  */
+import { isJsonObject } from '../../protocol/rules/json-object.ts'
 import { reportErrors, sizes, type Up } from '../../protocol/workers/socket.ts'
 import type { Cancel, Clock } from './ports.ts'
 
@@ -117,7 +118,5 @@ function written(report: Report): string | undefined {
  */
 export function resultOf(value: unknown): Record<string, unknown> {
   const plain: unknown = value === undefined ? null : JSON.parse(JSON.stringify(value) ?? 'null')
-  return typeof plain === 'object' && plain !== null && !Array.isArray(plain)
-    ? (plain as Record<string, unknown>)
-    : { output: plain }
+  return isJsonObject(plain) ? plain : { output: plain }
 }

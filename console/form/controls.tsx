@@ -2,6 +2,7 @@
 
 import { useEffect, useState } from 'preact/hooks'
 import { getOwn } from '../../protocol/lookup.ts'
+import { isJsonObject } from '../../protocol/rules/json-object.ts'
 import { below } from '../../protocol/rules/workflow-check/path.ts'
 import { Button, IconButton } from '../design/button.tsx'
 import { Checkbox, Field, SelectField, TextArea, TextField } from '../design/field.tsx'
@@ -11,7 +12,7 @@ import type { Schema } from '../editor/suggestions.ts'
 import { initialOf, type Plan } from './plan.ts'
 import type { FormState } from './state.ts'
 import { formText as text } from './text.ts'
-import { faultAt, isMembers, localTime, numberOf, utcTime, withMember } from './value.ts'
+import { faultAt, localTime, numberOf, utcTime, withMember } from './value.ts'
 
 interface ControlProps<P extends Plan = Plan> {
   readonly form: FormState
@@ -158,7 +159,7 @@ function ObjectControl({ form, plan, value, path, required, onValue }: ControlPr
       key={name}
       form={form}
       plan={member}
-      value={isMembers(value) ? getOwn(value, name) : undefined}
+      value={isJsonObject(value) ? getOwn(value, name) : undefined}
       path={below(path, name)}
       required={needed}
       onValue={(next) => {

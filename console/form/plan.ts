@@ -5,6 +5,7 @@
  * Invariant: the plan of any schema is finite, even if the schema refers to itself.
  */
 import { getOwn } from '../../protocol/lookup.ts'
+import { isJsonObject } from '../../protocol/rules/json-object.ts'
 
 /** A JSON Schema. Its keywords are checked when they are read. */
 export type FormSchema = Readonly<Record<string, unknown>>
@@ -52,8 +53,7 @@ const MAX_CHOICES = 500
 /** Maximum length in characters of a text that is edited in one line. */
 const MAX_SHORT_LENGTH = 160
 
-const isSchema = (value: unknown): value is FormSchema =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
+const isSchema = (value: unknown): value is FormSchema => isJsonObject(value)
 const text = (value: unknown): string | undefined =>
   typeof value === 'string' && value !== '' ? value : undefined
 

@@ -3,6 +3,7 @@
  * JSON, and its faults.
  */
 import { useMemo, useState } from 'preact/hooks'
+import { isJsonObject } from '../../protocol/rules/json-object.ts'
 import { checkValue } from '../../protocol/rules/json-schema/validate.ts'
 import type { FieldFault } from '../api/client.ts'
 import { faultsBelow } from '../editor/faults.ts'
@@ -42,14 +43,12 @@ export interface FormState {
 const written = (value: unknown): string =>
   value === undefined ? '' : JSON.stringify(value, undefined, 2)
 
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 /**
  * Returns the value of a form after its schema has changed, for example because the workflow was
  * saved. Entered members are kept if the new schema also declares them.
  */
 function keptValue(entered: unknown, { properties }: FormSchema, start: unknown): unknown {
-  if (!isObject(entered) || !isObject(start) || !isObject(properties)) return start
+  if (!isJsonObject(entered) || !isJsonObject(start) || !isJsonObject(properties)) return start
   const kept = Object.entries(entered).filter(([name]) => Object.hasOwn(properties, name))
   return { ...start, ...Object.fromEntries(kept) }
 }

@@ -1,17 +1,16 @@
 /** Functions for form values: change members, find faults by path, convert dates and numbers. */
 
 import { getOwn } from '../../protocol/lookup.ts'
+import { isJsonObject } from '../../protocol/rules/json-object.ts'
 import { below } from '../../protocol/rules/workflow-check/path.ts'
 import type { FieldFault } from '../api/client.ts'
 import type { Plan } from './plan.ts'
 
 export type Members = Readonly<Record<string, unknown>>
-export const isMembers = (value: unknown): value is Members =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** Returns an object with a changed member. Undefined removes it. */
 export function withMember(value: unknown, name: string, member: unknown): Members {
-  const { [name]: _, ...rest } = isMembers(value) ? value : {}
+  const { [name]: _, ...rest } = isJsonObject(value) ? value : {}
   return member === undefined ? rest : { ...rest, [name]: member }
 }
 
@@ -21,7 +20,7 @@ export function canShow(plan: Plan, value: unknown): boolean {
   switch (plan.control) {
     case 'object':
       return (
-        isMembers(value) &&
+        isJsonObject(value) &&
         Object.keys(value).every((name) => plan.members.some((one) => one.name === name)) &&
         plan.members.every(({ name, plan: member }) => canShow(member, getOwn(value, name)))
       )
@@ -47,7 +46,7 @@ function placesOf(
 ): readonly { readonly path: string; readonly deep: boolean }[] {
   if (plan.control === 'object')
     return plan.members.flatMap(({ name, plan: member }) =>
-      placesOf(member, isMembers(value) ? getOwn(value, name) : undefined, below(path, name)),
+      placesOf(member, isJsonObject(value) ? getOwn(value, name) : undefined, below(path, name)),
     )
   if (plan.control === 'list')
     return [

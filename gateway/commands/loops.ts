@@ -12,6 +12,7 @@ import type { Saving } from '../../protocol/loops/events.ts'
 import { handleId } from '../../protocol/loops/handles.ts'
 import { type StartLoopRun, startKeyOf } from '../../protocol/loops/rows.ts'
 import type { Loop, Trigger } from '../../protocol/loops/schema.ts'
+import { isJsonObject } from '../../protocol/rules/json-object.ts'
 import { below } from '../../protocol/rules/workflow-check/path.ts'
 import type { Run } from '../../protocol/runs/schema.ts'
 import { terminal } from '../../protocol/runs/schema.ts'
@@ -133,18 +134,16 @@ async function reserve(
   return { reserved: Object.fromEntries(reserved) }
 }
 
-const isObject = (value: unknown): value is JsonObject =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 /** Returns the sealed signing secrets, and the settings with a placeholder for each secret. */
 function secretsOf(
   { world }: Edge,
   loop_id: string,
   settings: unknown,
 ): (Pick<Saving, 'secrets'> & { readonly settings?: JsonObject }) | Refusal {
-  if (!isObject(settings)) return {}
+  if (!isJsonObject(settings)) return {}
   const triggers = settings['http_triggers']
   if (triggers === undefined) return { secrets: {} }
-  if (!isObject(triggers))
+  if (!isJsonObject(triggers))
     return refuseFields({
       field: 'settings.http_triggers',
       message: 'must be an object that maps trigger keys to settings',
@@ -153,7 +152,7 @@ function secretsOf(
   const shown: Record<string, unknown> = {}
   for (const [key, value] of Object.entries(triggers)) {
     shown[key] = value
-    if (!isObject(value) || value['signing_secret'] === undefined) continue
+    if (!isJsonObject(value) || value['signing_secret'] === undefined) continue
     const secret = value['signing_secret']
     if (typeof secret !== 'string' || secret.length < 8 || secret.length > 1024)
       return refuseFields({

@@ -3,6 +3,7 @@
  * description, allowed tools and tags. The rest of the text is the instructions.
  */
 import { type FieldError, type Refusal, refuseFields } from '../../protocol/errors.ts'
+import { isJsonObject } from '../../protocol/rules/json-object.ts'
 import { faultsOf } from '../../protocol/rules/schema-faults/faults.ts'
 import { SkillBody } from '../../protocol/skills/schema.ts'
 import { readYaml } from './yaml.ts'
@@ -76,7 +77,5 @@ function frontMatter(text: string): Readonly<Record<string, unknown>> | Refusal 
   if ('fault' in read) return fault(`its front matter ${read.fault}`)
   const { value } = read
   if (value === null) return {}
-  return typeof value === 'object' && !Array.isArray(value)
-    ? (value as Record<string, unknown>)
-    : fault('its front matter is not a mapping')
+  return isJsonObject(value) ? value : fault('its front matter is not a mapping')
 }

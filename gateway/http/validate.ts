@@ -13,6 +13,7 @@ import {
   refuse,
   refuseFields,
 } from '../../protocol/errors.ts'
+import { isJsonObject } from '../../protocol/rules/json-object.ts'
 import { member } from '../../protocol/rules/schema-faults/explain.ts'
 import { faultsOf } from '../../protocol/rules/schema-faults/faults.ts'
 import { parseJson } from './json.ts'
@@ -145,10 +146,7 @@ export function readBody(
   const fault = unsafeValueFault(value)
   if (fault) return refuseFields({ ...fault, field: fault.field || 'body' })
   if (!schema) {
-    const extra =
-      typeof value === 'object' && value !== null && !Array.isArray(value)
-        ? Object.keys(value)
-        : undefined
+    const extra = isJsonObject(value) ? Object.keys(value) : undefined
     if (!extra)
       return refuseFields({ field: 'body', message: 'must be an object', expected: 'object' })
     return extra.length === 0

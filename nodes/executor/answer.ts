@@ -5,6 +5,7 @@
 
 import { unsafeValueFault } from '../../gateway/http/validate.ts'
 import type { JsonObject } from '../../protocol/common.ts'
+import { isJsonObject } from '../../protocol/rules/json-object.ts'
 import { checkContext } from '../../protocol/sessions/check.ts'
 import type { AppContext } from '../../protocol/sessions/turns/context.ts'
 import { sizes } from '../../protocol/workers/socket.ts'
@@ -16,9 +17,7 @@ const MAX_QUOTED_LENGTH = 500
 /** Default maximum pause that a receiver may request, in milliseconds. */
 const MAX_RETRY_AFTER_MS = 300_000
 
-const isObject = (value: unknown): value is JsonObject =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-const objectOf = (value: unknown): JsonObject => (isObject(value) ? value : { output: value })
+const objectOf = (value: unknown): JsonObject => (isJsonObject(value) ? value : { output: value })
 function parse(text: string): { readonly value: unknown } | undefined {
   try {
     return { value: JSON.parse(text) as unknown }
@@ -45,7 +44,9 @@ function resultOf(
   const isDeclared = type === envelope || /^application\/(.*\+)?json$/.test(type)
   const parsed = isDeclared || /^\s*[[{]/.test(text) ? parse(text) : undefined
   if (type === envelope)
-    return isObject(parsed?.value) ? opened(parsed.value) : 'an envelope that is not a JSON object'
+    return isJsonObject(parsed?.value)
+      ? opened(parsed.value)
+      : 'an envelope that is not a JSON object'
   if (text.trim() === '') return { result: {} }
   return { result: parsed ? objectOf(parsed.value) : { text } }
 }
@@ -60,7 +61,9 @@ function opened({ output, context }: JsonObject): Carried | string {
   if (
     !items?.every(
       (item): item is JsonObject & AppContext =>
-        isObject(item) && typeof item['name'] === 'string' && typeof item['content'] === 'string',
+        isJsonObject(item) &&
+        typeof item['name'] === 'string' &&
+        typeof item['content'] === 'string',
     )
   )
     return 'an envelope whose context is not a list of names with contents'

@@ -3,6 +3,7 @@
  * only the required members are read, and errors contain only the status.
  */
 import type { TokenFailure } from '../../protocol/repositories/token.ts'
+import { isJsonObject } from '../../protocol/rules/json-object.ts'
 import type { Post } from '../outbound/post.ts'
 
 /** Timeout of one request in milliseconds, and maximum size of its response in bytes. */
@@ -30,9 +31,7 @@ export const denied = (message: string): TokenFailure => ({ failed: 'denied', me
 function jsonObject(body: Buffer): ApiAnswer['body'] {
   try {
     const value: unknown = JSON.parse(body.toString('utf8'))
-    return typeof value === 'object' && value !== null && !Array.isArray(value)
-      ? (value as ApiAnswer['body'])
-      : {}
+    return isJsonObject(value) ? value : {}
   } catch {
     return {}
   }

@@ -2,6 +2,7 @@
  * Compares resource inputs with records, field by field. Fields that the input does not contain are
  * not compared. An empty value is equal to an absent field.
  */
+import { isEmpty } from '../rules/json-object.ts'
 import type { ResourceInput, ResourceTypeName } from './resources.ts'
 import type { FieldDifference } from './schema.ts'
 import type { StoredBinding } from './stored.ts'
@@ -28,8 +29,6 @@ export interface KnownResource {
 /** Computes a hash of a text. The same text has the same hash in every process. */
 export type Hash = (text: string) => string
 
-const isBlank = (value: unknown): boolean =>
-  value === '' || (typeof value === 'object' && value !== null && Object.keys(value).length === 0)
 const sorted = (value: unknown): unknown =>
   Array.isArray(value)
     ? value.map(sorted)
@@ -49,7 +48,7 @@ export const canonical = (value: unknown): string => JSON.stringify(sorted(value
  */
 export function formOf({ form, empty }: FieldFacts, value: unknown): unknown {
   const made = value === null || value === undefined || !form ? value : form(value)
-  return made === null || made === undefined || isBlank(made) || made === empty ? undefined : made
+  return made === null || made === undefined || isEmpty(made) || made === empty ? undefined : made
 }
 const masked = ({ mask }: FieldFacts, value: unknown): unknown =>
   mask && value !== undefined ? mask(value) : value

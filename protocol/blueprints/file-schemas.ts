@@ -5,6 +5,7 @@
  */
 import { type TSchema, Type } from 'typebox'
 import { Closed } from '../common.ts'
+import { isJsonObject } from '../rules/json-object.ts'
 import {
   type ResourceTypeName,
   resourceArrays,
@@ -37,8 +38,6 @@ export const FileHeader = Closed({
 })
 
 type Json = Readonly<Record<string, unknown>>
-const isObject = (value: unknown): value is Json =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 /**
  * A text can be in a separate file if its schema has neither `pattern` nor `enum`, and either no
  * `maxLength` or a `maxLength` of at least this number of characters.
@@ -53,7 +52,7 @@ const isLongText = ({ type, maxLength, pattern, enum: choices }: Json): boolean 
 /** Extends a schema so that each long text can also be an object that refers to a file. */
 function withFiles(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(withFiles)
-  if (!isObject(schema)) return schema
+  if (!isJsonObject(schema)) return schema
   if (isLongText(schema)) return { anyOf: [schema, { $ref: '#/$defs/text_file' }] }
   return Object.fromEntries(
     Object.entries(schema).map(([name, part]) =>

@@ -8,6 +8,7 @@ import type { FieldError } from '../errors.ts'
 import { isId } from '../ids.ts'
 import type { Trigger } from '../loops/schema.ts'
 import { maskUrl } from '../masked-url.ts'
+import { isJsonObject } from '../rules/json-object.ts'
 import { evolutionFaults } from '../tables/definition.ts'
 import type { TableSchema } from '../tables/schema.ts'
 import { selectorOf } from '../toolkits/schema.ts'
@@ -88,21 +89,18 @@ const fields = (...names: string[]): Record<string, FieldFacts> =>
 const byId = { name: 'id', from: 'id' } as const
 const maskedUrl = (value: unknown): unknown => (typeof value === 'string' ? maskUrl(value) : value)
 
-type JsonMap = Readonly<Record<string, unknown>>
-const isMap = (value: unknown): value is JsonMap =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 const mapped = (value: unknown, change: (member: unknown) => unknown): unknown =>
-  isMap(value)
+  isJsonObject(value)
     ? Object.fromEntries(Object.entries(value).map(([name, member]) => [name, change(member)]))
     : value
 /** The text that replaces the signing secret of an HTTP trigger in a record. */
 const REDACTED = '[redacted]'
 const maskedSettings = (value: unknown): unknown =>
-  isMap(value) && isMap(value['http_triggers'])
+  isJsonObject(value) && isJsonObject(value['http_triggers'])
     ? {
         ...value,
         http_triggers: mapped(value['http_triggers'], (trigger) =>
-          isMap(trigger) && trigger['signing_secret'] !== undefined
+          isJsonObject(trigger) && trigger['signing_secret'] !== undefined
             ? { ...trigger, signing_secret: REDACTED }
             : trigger,
         ),

@@ -40,6 +40,7 @@ import { McpAnswer, McpMessage, McpNotice } from '../mcp/messages.ts'
 import * as memory from '../memory/schema.ts'
 import { SavedView } from '../preferences/schema.ts'
 import { AuditEntry, Project } from '../projects/rows.ts'
+import { isJsonObject } from '../rules/json-object.ts'
 import { BulkRunRequest, BulkRunResult, Reason, StartWorkflowRun } from '../runs/rows.ts'
 import * as runs from '../runs/schema.ts'
 import { WaitingOn } from '../runs/waiting.ts'
@@ -261,13 +262,11 @@ const chosen: Readonly<Record<string, unknown>> = {
 
 const REFERENCE = /"#\/components\/schemas\/(\w+)"/g
 type Json = Readonly<Record<string, unknown>>
-const isObject = (value: unknown): value is Json =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 /** Whether a schema gets a name: it is an object with properties, or a union. */
 const isShape = (schema: unknown): schema is Json =>
-  isObject(schema) &&
+  isJsonObject(schema) &&
   (Array.isArray(schema['anyOf']) ||
-    (isObject(schema['properties']) && Object.keys(schema['properties']).length > 0))
+    (isJsonObject(schema['properties']) && Object.keys(schema['properties']).length > 0))
 
 interface Described {
   readonly shape: Pick<Shape, 'body' | 'reply' | 'tag'>
@@ -315,12 +314,12 @@ export function nameSchemas(
     names.set(text, name)
     schemas.set(name, schema)
   }
-  for (const [name, schema] of Object.entries(chosen)) if (isObject(schema)) give(name, schema)
+  for (const [name, schema] of Object.entries(chosen)) if (isJsonObject(schema)) give(name, schema)
   for (const [name, schema] of Object.entries(more)) give(name, schema)
   const listName = (schema: Json): string | undefined => {
-    const { items, has_more } = isObject(schema['properties']) ? schema['properties'] : {}
-    const item = isObject(items) ? items['items'] : undefined
-    const name = isObject(item) ? names.get(textOf(item)) : undefined
+    const { items, has_more } = isJsonObject(schema['properties']) ? schema['properties'] : {}
+    const item = isJsonObject(items) ? items['items'] : undefined
+    const name = isJsonObject(item) ? names.get(textOf(item)) : undefined
     if (name === undefined) return undefined
     return `${name}${has_more ? 'Page' : 'List'}`
   }
@@ -338,7 +337,7 @@ export function nameSchemas(
     }
   const plain = (schema: unknown, top?: unknown): unknown => {
     if (Array.isArray(schema)) return schema.map((item) => plain(item))
-    if (!isObject(schema)) return schema
+    if (!isJsonObject(schema)) return schema
     const name = schema === top || !isShape(schema) ? undefined : names.get(textOf(schema))
     if (name !== undefined) return { $ref: `#/components/schemas/${name}` }
     return Object.fromEntries(Object.entries(schema).map(([key, value]) => [key, plain(value)]))

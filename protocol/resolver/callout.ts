@@ -16,6 +16,7 @@ import { Value } from 'typebox/value'
 import { InlineConfig, InlineSkill, InlineToolkit } from '../agents/inline.ts'
 import { MemoryContext } from '../agents/schema.ts'
 import { getOwn } from '../lookup.ts'
+import { isJsonObject } from '../rules/json-object.ts'
 import { skillLimits } from '../skills/schema.ts'
 import { toolkitLimits } from '../toolkits/schema.ts'
 import type { ResolverSettings } from './schema.ts'
@@ -101,18 +102,16 @@ export type Entry =
   | { readonly kind: 'invalid'; readonly reason: string }
 
 const invalid = (reason: string): Entry => ({ kind: 'invalid', reason })
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** Interprets the parsed body of a response with a 2xx status. */
 export function entryOf(body: unknown, selector: string): Entry {
-  if (!isObject(body)) return invalid('the body is not an object')
+  if (!isJsonObject(body)) return invalid('the body is not an object')
   const { protocol_version, resolved } = body
   if (protocol_version !== 1) return invalid('protocol_version is not 1')
-  if (!isObject(resolved)) return invalid('resolved is not an object')
+  if (!isJsonObject(resolved)) return invalid('resolved is not an object')
   const entry = getOwn(resolved, selector)
   if (entry === undefined) return { kind: 'missing' }
-  if (!isObject(entry)) return invalid('the entry is not an object')
+  if (!isJsonObject(entry)) return invalid('the entry is not an object')
   if (entry['error'] !== undefined) return failure(entry['error'])
   if (entry['unchanged'] !== undefined)
     return entry['unchanged'] === true ? { kind: 'unchanged' } : invalid('unchanged is not true')
@@ -126,7 +125,7 @@ export function entryOf(body: unknown, selector: string): Entry {
   return { kind: 'bundle', digest, definition: definitionOf(value) }
 }
 function failure(error: unknown): Entry {
-  const code = isObject(error) ? error['code'] : error
+  const code = isJsonObject(error) ? error['code'] : error
   if (typeof code !== 'string') return invalid('error has no code')
   return code === 'unknown_agent'
     ? { kind: 'unknown_agent' }

@@ -4,6 +4,7 @@
  */
 import type { JsonObject } from '../common.ts'
 import type { FieldError } from '../errors.ts'
+import { isJsonObject } from '../rules/json-object.ts'
 import { limits } from './limits.ts'
 import { outputSchemaFaults } from './output-schema.ts'
 import { type Block, blockTypes } from './turns/blocks.ts'
@@ -22,8 +23,6 @@ const needs: Readonly<Record<string, readonly string[]>> = {
 }
 const bytesOf = (text: string): number => new TextEncoder().encode(text).length
 const isText = (value: unknown): value is string => typeof value === 'string'
-const isObject = (value: unknown): value is JsonObject =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /**
  * Whether a message is dropped as a whole because one of its blocks has the type `file`, which the
@@ -66,7 +65,7 @@ function checkBlock(block: JsonObject, at: string): FieldError[] {
       ? checkSource(ingestSource(block), 'document', at)
       : [{ field: at, message: 'give file_url, file_data or file_id' }]
   if (type === 'image' || type === 'document')
-    return isObject(source)
+    return isJsonObject(source)
       ? checkSource(source, type, `${at}.source`)
       : [{ field: `${at}.source`, message: 'is required' }]
   if (type === 'tool_use')
@@ -74,7 +73,9 @@ function checkBlock(block: JsonObject, at: string): FieldError[] {
       ...(['id', 'name'] as const)
         .filter((name) => !isText(block[name]) || block[name] === '')
         .map((name) => ({ field: `${at}.${name}`, message: 'must be a text' })),
-      ...(isObject(block['input']) ? [] : [{ field: `${at}.input`, message: 'must be an object' }]),
+      ...(isJsonObject(block['input'])
+        ? []
+        : [{ field: `${at}.input`, message: 'must be an object' }]),
     ]
   if (type === 'tool_result') {
     const { tool_use_id, content, is_error } = block
@@ -85,7 +86,7 @@ function checkBlock(block: JsonObject, at: string): FieldError[] {
         : [{ field: `${at}.is_error`, message: 'must be true or false' }]),
       ...(content === undefined ||
       isText(content) ||
-      (Array.isArray(content) && content.every(isObject))
+      (Array.isArray(content) && content.every(isJsonObject))
         ? []
         : [{ field: `${at}.content`, message: 'must be a text or blocks' }]),
     ]

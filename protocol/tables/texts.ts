@@ -5,10 +5,11 @@
  * returned unchanged, so that the refusal contains the text.
  */
 import type { JsonObject } from '../common.ts'
+import { isJsonObject } from '../rules/json-object.ts'
 import { columnOf } from './definition.ts'
 import { fieldOf } from './query.ts'
 import type { ColumnType, TableSchema } from './schema.ts'
-import { isOfType, isPlainObject } from './values.ts'
+import { isOfType } from './values.ts'
 
 function parsed(text: string): unknown {
   try {
@@ -51,7 +52,7 @@ export const filterOfTexts = (schema: TableSchema, filter: JsonObject): JsonObje
   Object.fromEntries(
     Object.entries(filter).map(([name, condition]) => {
       const type = fieldOf(schema, name)?.type ?? 'any'
-      const read = isPlainObject(condition)
+      const read = isJsonObject(condition)
         ? Object.fromEntries(
             Object.entries(condition).map(([operator, value]) => [
               operator,

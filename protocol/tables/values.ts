@@ -4,10 +4,8 @@
  */
 import { parseTimestamp } from '../common.ts'
 import { canonicalJson } from '../rules/canonical-json.ts'
+import { isJsonObject } from '../rules/json-object.ts'
 import type { ColumnType } from './schema.ts'
-
-export const isPlainObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /**
  * Returns the instant of a date in Unix milliseconds: an RFC 3339 time, or `YYYY-MM-DD` for
@@ -23,7 +21,7 @@ const accepts: Readonly<Record<ColumnType, (value: unknown) => boolean>> = {
   number: (value) => typeof value === 'number' && Number.isFinite(value),
   boolean: (value) => typeof value === 'boolean',
   date: (value) => instantOf(value) !== undefined,
-  object: isPlainObject,
+  object: isJsonObject,
   array: Array.isArray,
   any: () => true,
 }

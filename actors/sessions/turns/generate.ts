@@ -7,6 +7,7 @@
 import type { JsonObject } from '../../../protocol/common.ts'
 import { costOf } from '../../../protocol/loops/credits.ts'
 import { extended } from '../../../protocol/rules/extended.ts'
+import { isJsonObject } from '../../../protocol/rules/json-object.ts'
 import { valueFaults } from '../../../protocol/rules/json-schema/validate.ts'
 import type { TurnSpending } from '../../../protocol/sessions/commands.ts'
 import { limits } from '../../../protocol/sessions/limits.ts'
@@ -184,9 +185,7 @@ function parsed(text: string): JsonObject | undefined {
   const inner = /^\s*```(?:json)?\s*\n([\s\S]*?)\n\s*```\s*$/.exec(text)?.[1] ?? text
   try {
     const value: unknown = JSON.parse(inner)
-    return typeof value === 'object' && value !== null && !Array.isArray(value)
-      ? (value as JsonObject)
-      : undefined
+    return isJsonObject(value) ? value : undefined
   } catch {
     return undefined
   }

@@ -3,6 +3,7 @@ import { createReadStream, statSync } from 'node:fs'
 import { basename, extname } from 'node:path'
 import type { Command } from 'commander'
 import mime from 'mime'
+import { isJsonObject } from '../../../protocol/rules/json-object.ts'
 import { putArtifact, type Source } from '../../artifacts.ts'
 import { clientFor, connected } from '../connection/connection.ts'
 import { Mistake } from '../mistake.ts'
@@ -85,8 +86,7 @@ function once(bytes: AsyncIterable<Uint8Array>): () => AsyncIterable<Uint8Array>
 function objectOf(text: string): Record<string, unknown> {
   try {
     const value: unknown = JSON.parse(text)
-    if (typeof value === 'object' && value !== null && !Array.isArray(value))
-      return value as Record<string, unknown>
+    if (isJsonObject(value)) return value
   } catch {}
   throw new Mistake('--metadata must be a JSON object, such as \'{"month":"May"}\'.')
 }

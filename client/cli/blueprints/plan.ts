@@ -1,5 +1,6 @@
 /** Shows the plan of a blueprint as text: one line per resource, and its differences per field. */
 import type { ApplyResult, Binding, Change } from '../../../protocol/blueprints/schema.ts'
+import { isJsonObject } from '../../../protocol/rules/json-object.ts'
 import { below } from '../../../protocol/rules/workflow-check/path.ts'
 import { unifiedDiff } from './text-diff.ts'
 
@@ -58,8 +59,6 @@ export const setsVersion = ({ bindings }: ApplyResult, { blueprint_version }: He
   blueprint_version !== undefined &&
   bindings.some((binding) => binding.blueprint_version !== blueprint_version)
 
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 interface Difference {
   readonly path: string
   readonly from: unknown
@@ -67,7 +66,7 @@ interface Difference {
 }
 /** Yields the differences between two values. Compares objects and lists member by member. */
 function* differences(from: unknown, to: unknown, path: string): Generator<Difference> {
-  if (isObject(from) && isObject(to)) {
+  if (isJsonObject(from) && isJsonObject(to)) {
     for (const name of new Set([...Object.keys(from), ...Object.keys(to)]))
       yield* differences(from[name], to[name], below(path, name))
   } else if (Array.isArray(from) && Array.isArray(to)) {

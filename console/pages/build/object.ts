@@ -1,3 +1,4 @@
+import { isJsonObject } from '../../../protocol/rules/json-object.ts'
 /** Converts JSON objects to the text of form fields, and back. */
 
 /** Parses a JSON object. Returns {} for empty text, undefined for text that is not an object. */
@@ -5,9 +6,7 @@ export function jsonObject(text: string): Record<string, unknown> | undefined {
   if (text.trim() === '') return {}
   try {
     const value: unknown = JSON.parse(text)
-    return typeof value === 'object' && value !== null && !Array.isArray(value)
-      ? (value as Record<string, unknown>)
-      : undefined
+    return isJsonObject(value) ? value : undefined
   } catch {
     return undefined
   }

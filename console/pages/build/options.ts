@@ -1,4 +1,5 @@
 /** Converts the options for starting a run from the texts of input fields to request fields. */
+import { isJsonObject } from '../../../protocol/rules/json-object.ts'
 import type { FieldFault } from '../../api/client.ts'
 
 /** The entered text of each field; '' for an absent option. */
@@ -45,8 +46,7 @@ export function readOptions(
     } catch {
       value = undefined
     }
-    if (typeof value === 'object' && value !== null && !Array.isArray(value))
-      options = { ...options, metadata: value as Record<string, unknown> }
+    if (isJsonObject(value)) options = { ...options, metadata: value }
     else faults.push({ field: 'metadata', message: messages.notObject })
   }
   for (const name of ['queue', 'idempotency_key', 'external_id'] as const) {

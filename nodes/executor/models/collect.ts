@@ -4,6 +4,7 @@
  */
 import type { FinishReason, LanguageModelUsage, TextStreamPart, ToolSet } from 'ai'
 import type { JsonObject } from '../../../protocol/common.ts'
+import { isJsonObject } from '../../../protocol/rules/json-object.ts'
 import { ExecutorFault } from '../faults.ts'
 import type { Counts, Delta, GeneratedMessage, StopReason } from '../speech.ts'
 
@@ -13,14 +14,12 @@ interface Block {
   readonly block: Record<string, unknown>
 }
 
-const isObject = (value: unknown): value is JsonObject =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 /**
  * Returns the arguments of a call; undefined if they are not a JSON object. The library does not
  * parse the arguments of a call of an unknown tool if they are blank.
  */
 const inputOf = (input: unknown): JsonObject | undefined =>
-  isObject(input) ? input : typeof input === 'string' && input.trim() === '' ? {} : undefined
+  isJsonObject(input) ? input : typeof input === 'string' && input.trim() === '' ? {} : undefined
 const stops: Readonly<Partial<Record<FinishReason, StopReason>>> = {
   stop: 'end_turn',
   length: 'max_tokens',

@@ -5,6 +5,7 @@
  */
 import { beginningOf } from '../../../actors/sessions/history/shorten.ts'
 import type { JsonObject } from '../../../protocol/common.ts'
+import { isJsonObject } from '../../../protocol/rules/json-object.ts'
 import type { ModelMessage } from '../../../protocol/sessions/turns/request.ts'
 import type { ModelRequest } from '../speech.ts'
 
@@ -21,13 +22,11 @@ const MAX_RESERVED = 1 / 2
 const MIN_LENGTH = 200
 
 const text = (value: unknown): string => (typeof value === 'string' ? value : '')
-const isObject = (value: unknown): value is JsonObject =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** Returns the text of a tool result. */
 function resultText({ content }: JsonObject): string {
   if (!Array.isArray(content)) return text(content)
-  return content.map((part) => (isObject(part) ? text(part['text']) : '')).join('')
+  return content.map((part) => (isJsonObject(part) ? text(part['text']) : '')).join('')
 }
 /**
  * Returns the text of a block that may be shortened; undefined for other blocks.
@@ -38,7 +37,7 @@ function shortenable(block: JsonObject, all: boolean): string | undefined {
   if (type === 'tool_result') return resultText(block)
   if (!all) return undefined
   if (type === 'text') return text(block['text'])
-  return type === 'document' && isObject(source) && source['type'] === 'text'
+  return type === 'document' && isJsonObject(source) && source['type'] === 'text'
     ? text(source['data'])
     : undefined
 }

@@ -5,6 +5,7 @@
  */
 import type { AssistantContent, ModelMessage, UserContent } from 'ai'
 import type { JsonObject } from '../../../protocol/common.ts'
+import { isJsonObject } from '../../../protocol/rules/json-object.ts'
 import type { ModelMessage as Said } from '../../../protocol/sessions/turns/request.ts'
 
 type AssistantPart = Exclude<AssistantContent, string>[number]
@@ -15,8 +16,7 @@ type Result = Extract<
 >
 
 const text = (value: unknown): string => (typeof value === 'string' ? value : '')
-const object = (value: unknown): JsonObject =>
-  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonObject) : {}
+const object = (value: unknown): JsonObject => (isJsonObject(value) ? value : {})
 
 /**
  * Returns the converted messages.

@@ -4,6 +4,7 @@
  */
 import type { SignedInPerson } from '../../../gateway/auth/console/provider.ts'
 import { getOwn } from '../../../protocol/lookup.ts'
+import { isJsonObject } from '../../../protocol/rules/json-object.ts'
 
 export type Claims = Readonly<Record<string, unknown>>
 /** Maximum number of groups of a person. Further groups are ignored. */
@@ -20,10 +21,7 @@ const ADDRESS = /^[^\s@\p{C}]+@[^\s@\p{C}]+$/u
 /** Maximum length of an e-mail address in characters. Longer addresses are ignored. */
 const MAX_ADDRESS_LENGTH = 254
 
-const record = (value: unknown): Claims | undefined =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-    ? (value as Claims)
-    : undefined
+const record = (value: unknown): Claims | undefined => (isJsonObject(value) ? value : undefined)
 /** Returns a claim by its name, or a nested claim by a path of names separated by dots. */
 function claimIn(claims: Claims, name: string): unknown {
   if (Object.hasOwn(claims, name)) return claims[name]

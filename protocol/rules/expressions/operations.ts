@@ -2,9 +2,10 @@
  * The operators and functions of expressions. Each throws an ExpressionError for types that it does
  * not support.
  */
+import { isJsonObject } from '../json-object.ts'
 import { test } from '../regex/automaton.ts'
 import { compilePattern, type Pattern } from '../regex/pattern.ts'
-import { type Budget, bounded, equal, fail, isObject, spend, textOf, typeName } from './values.ts'
+import { type Budget, bounded, equal, fail, spend, textOf, typeName } from './values.ts'
 
 const finite = (result: number, operator: string): number =>
   Number.isFinite(result) ? result + 0 : fail(`the result of ${operator} is not a finite number`)
@@ -55,7 +56,7 @@ export const truthValue = (value: unknown): boolean =>
 export function isIn(item: unknown, container: unknown, budget: Budget): boolean {
   if ((container ?? null) === null) return false
   if (Array.isArray(container)) return container.some((element) => equal(element, item, budget))
-  if (isObject(container)) return typeof item === 'string' && Object.hasOwn(container, item)
+  if (isJsonObject(container)) return typeof item === 'string' && Object.hasOwn(container, item)
   return typeof container === 'string'
     ? contains(container, item, budget)
     : fail(`cannot access a member of ${typeName(container)}`)
@@ -117,7 +118,7 @@ function cased(
 function length(value: unknown, budget: Budget): number {
   if (Array.isArray(value)) return value.length
   if ((value ?? null) === null) return 0
-  if (isObject(value)) {
+  if (isJsonObject(value)) {
     const count = Object.keys(value).length
     spend(budget, count)
     return count

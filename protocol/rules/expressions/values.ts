@@ -63,8 +63,6 @@ export function typeName(
       return 'object'
   }
 }
-export const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /**
  * Returns the property of an object with this name, or the element of a list with this index; null

@@ -2,7 +2,8 @@
  * The JSON Schema keywords that bound numbers and the sizes of strings, lists and objects. All
  * other keywords are in `keywords.ts`.
  */
-import { type Budget, isObject, spend } from '../expressions/values.ts'
+import { type Budget, spend } from '../expressions/values.ts'
+import { isJsonObject } from '../json-object.ts'
 import type { Check, Keyword } from './check.ts'
 
 /**
@@ -12,7 +13,7 @@ import type { Check, Keyword } from './check.ts'
 const sizes = {
   items: (value: unknown): number | undefined => (Array.isArray(value) ? value.length : undefined),
   members: (value: unknown, budget: Budget): number | undefined => {
-    if (!isObject(value)) return undefined
+    if (!isJsonObject(value)) return undefined
     const count = Object.keys(value).length
     spend(budget, count)
     return count
@@ -113,7 +114,7 @@ function canonical(value: unknown, budget: Budget, depth: number): string {
   }
   if (Array.isArray(value))
     return `[${parts(value.map((item) => canonical(item, budget, depth + 1)))}]`
-  if (!isObject(value)) {
+  if (!isJsonObject(value)) {
     if (typeof value === 'string') spend(budget, value.length >> 2)
     return JSON.stringify(value) ?? 'null'
   }

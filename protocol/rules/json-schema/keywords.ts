@@ -5,7 +5,8 @@
  * depends on the size of the schema or of the value.
  */
 
-import { equal, isObject, spend } from '../expressions/values.ts'
+import { equal, spend } from '../expressions/values.ts'
+import { isJsonObject } from '../json-object.ts'
 import { bounds } from './bounds.ts'
 import { type Check, type Keyword, REQUIRED } from './check.ts'
 import { formats } from './formats.ts'
@@ -73,7 +74,7 @@ const strings: Keywords = {
 
 const objects: Keywords = {
   required: ({ value, budget, fail }, given) => {
-    if (!isObject(value)) return true
+    if (!isJsonObject(value)) return true
     const names = namesIn(given)
     spend(budget, names.length)
     const missing = names.filter((name) => !Object.hasOwn(value, name))
@@ -81,7 +82,7 @@ const objects: Keywords = {
     return missing.length === 0
   },
   properties: ({ value, budget, evaluated, inner }, given) => {
-    if (!isObject(value) || !isObject(given)) return true
+    if (!isJsonObject(value) || !isJsonObject(given)) return true
     const names = Object.keys(given)
     spend(budget, names.length)
     let fits = true
@@ -93,7 +94,7 @@ const objects: Keywords = {
     return fits
   },
   patternProperties: ({ value, evaluated, inner, matches }, given) => {
-    if (!isObject(value) || !isObject(given)) return true
+    if (!isJsonObject(value) || !isJsonObject(given)) return true
     let fits = true
     for (const [pattern, schema] of Object.entries(given))
       for (const [name, item] of Object.entries(value)) {
@@ -104,10 +105,10 @@ const objects: Keywords = {
     return fits
   },
   additionalProperties: ({ schema, value, budget, evaluated, inner, fail, matches }, given) => {
-    if (!isObject(value)) return true
+    if (!isJsonObject(value)) return true
     const { properties, patternProperties } = schema
-    const known = isObject(properties) ? properties : {}
-    const patterns = isObject(patternProperties) ? Object.keys(patternProperties) : []
+    const known = isJsonObject(properties) ? properties : {}
+    const patterns = isJsonObject(patternProperties) ? Object.keys(patternProperties) : []
     let fits = true
     for (const [name, item] of Object.entries(value)) {
       spend(budget, 1)
@@ -119,14 +120,14 @@ const objects: Keywords = {
     return fits
   },
   propertyNames: ({ value, inner, fail }, given) => {
-    if (!isObject(value)) return true
+    if (!isJsonObject(value)) return true
     let fits = true
     for (const name of Object.keys(value))
       if (!inner(given, name, name, true)) fits = fail('has a name that is not allowed', {}, name)
     return fits
   },
   dependentRequired: ({ value, budget, fail }, given) => {
-    if (!isObject(value) || !isObject(given)) return true
+    if (!isJsonObject(value) || !isJsonObject(given)) return true
     let fits = true
     for (const [name, others] of Object.entries(given)) {
       if (!Object.hasOwn(value, name)) continue
@@ -137,14 +138,14 @@ const objects: Keywords = {
     return fits
   },
   dependentSchemas: ({ value, same }, given) => {
-    if (!isObject(value) || !isObject(given)) return true
+    if (!isJsonObject(value) || !isJsonObject(given)) return true
     let fits = true
     for (const [name, schema] of Object.entries(given))
       if (Object.hasOwn(value, name)) fits = same(schema) && fits
     return fits
   },
   dependencies: (check, given) => {
-    if (!isObject(given)) return true
+    if (!isJsonObject(given)) return true
     const [lists, schemas] = [[], []] as [string, unknown][][]
     for (const entry of Object.entries(given))
       (Array.isArray(entry[1]) ? lists : schemas)?.push(entry)
@@ -213,7 +214,7 @@ const lists: Keywords = {
 /** Keywords that apply only to properties and items that no other keyword has evaluated. */
 const last: Keywords = {
   unevaluatedProperties: ({ value, budget, evaluated, inner, fail }, given) => {
-    if (!isObject(value)) return true
+    if (!isJsonObject(value)) return true
     let fits = true
     for (const [name, item] of Object.entries(value)) {
       spend(budget, 1)

@@ -2,7 +2,8 @@
  * References inside a schema: `#`, `#/a/b` (RFC 6901) and `#name` of an `$anchor` or
  * `$dynamicAnchor`. A schema cannot refer to other documents.
  */
-import { type Budget, isObject, spend } from '../expressions/values.ts'
+import { type Budget, spend } from '../expressions/values.ts'
+import { isJsonObject } from '../json-object.ts'
 
 /**
  * Returns the schema that a reference identifies; undefined if the reference identifies no schema
@@ -20,7 +21,7 @@ export function resolveReference(document: unknown, reference: string, budget: B
     if (!Object.hasOwn(found, key)) return undefined
     found = (found as Record<string, unknown>)[key]
   }
-  return isObject(found) || typeof found === 'boolean' ? found : undefined
+  return isJsonObject(found) || typeof found === 'boolean' ? found : undefined
 }
 
 function unescaped(part: string): string | undefined {
@@ -39,7 +40,7 @@ function anchored(document: unknown, name: string, budget: Budget): unknown {
   const todo: unknown[] = [document]
   for (let value = todo.pop(); value !== undefined; value = todo.pop()) {
     spend(budget, 1)
-    if (isObject(value) && (value['$anchor'] === name || value['$dynamicAnchor'] === name))
+    if (isJsonObject(value) && (value['$anchor'] === name || value['$dynamicAnchor'] === name))
       return value
     if (typeof value === 'object' && value !== null) todo.push(...Object.values(value))
   }

@@ -4,7 +4,8 @@
  * references lead only to parts of itself, and form no cycle of schemas for the same value.
  */
 import type { FieldError } from '../../errors.ts'
-import { type Budget, ExpressionError, isObject } from '../expressions/values.ts'
+import { type Budget, ExpressionError } from '../expressions/values.ts'
+import { isJsonObject } from '../json-object.ts'
 import { compilePattern, ECMASCRIPT } from '../regex/pattern.ts'
 import { below } from '../workflow-check/path.ts'
 import { resolveReference } from './reference.ts'
@@ -120,7 +121,7 @@ const plain: Partial<Record<Shape, readonly [test: (given: unknown) => boolean, 
   {
     names: [isNames, 'must be a list of names'],
     'names by name': [
-      (given) => isObject(given) && Object.values(given).every(isNames),
+      (given) => isJsonObject(given) && Object.values(given).every(isNames),
       'must be an object of lists of names',
     ],
     count: [isCount, 'must be a whole number from 0'],
@@ -161,7 +162,7 @@ class Reading {
 
   schema(schema: unknown, path: string, depth: number): void {
     if (typeof schema === 'boolean' || this.faults.length >= MAX_FAULTS) return
-    if (!isObject(schema)) return void this.#fault(path, 'must be a schema')
+    if (!isJsonObject(schema)) return void this.#fault(path, 'must be a schema')
     if (depth > MAX_NESTING)
       return void this.#fault(path, `is nested deeper than ${MAX_NESTING} levels`)
     for (const [name, given] of Object.entries(schema)) {
@@ -191,7 +192,7 @@ class Reading {
       given.forEach((one, index) => {
         this.schema(one, below(field, index), depth + 1)
       })
-    } else if (!isObject(given)) this.#fault(field, 'must be an object of schemas')
+    } else if (!isJsonObject(given)) this.#fault(field, 'must be an object of schemas')
     else
       for (const [name, one] of Object.entries(given)) {
         if (shape === 'patterns') this.#pattern(name, below(field, name))
@@ -284,9 +285,9 @@ function besides(document: unknown, schema: Readonly<Record<string, unknown>>): 
     if (typeof given === 'string')
       return [resolveReference(document, given, { left: Number.POSITIVE_INFINITY })]
     if (Array.isArray(given)) return given
-    return name.startsWith('depend') && isObject(given) ? Object.values(given) : [given]
+    return name.startsWith('depend') && isJsonObject(given) ? Object.values(given) : [given]
   })
-  return all.filter(isObject)
+  return all.filter(isJsonObject)
 }
 /**
  * Returns a reference in a cycle of schemas that apply to the same value, or undefined if there is
@@ -298,7 +299,7 @@ function circleIn(document: unknown): string | undefined {
   for (let root = begin.pop(); root !== undefined; root = begin.pop()) {
     if (typeof root !== 'object' || root === null) continue
     begin.push(...Object.values(root))
-    if (!isObject(root) || state.has(root)) continue
+    if (!isJsonObject(root) || state.has(root)) continue
     const path: { schema: Readonly<Record<string, unknown>>; rest: object[] }[] = []
     const enter = (schema: Readonly<Record<string, unknown>>): void => {
       state.set(schema, 'open')
@@ -311,7 +312,7 @@ function circleIn(document: unknown): string | undefined {
         state.set(top.schema, 'done')
         path.pop()
       } else if (state.get(next) === 'open') return String(top.schema['$ref'] ?? '$dynamicRef')
-      else if (!state.has(next) && isObject(next)) enter(next)
+      else if (!state.has(next) && isJsonObject(next)) enter(next)
     }
   }
   return undefined

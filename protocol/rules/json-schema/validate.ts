@@ -14,13 +14,8 @@
  *     applied is reported with its path.
  */
 import type { FieldError } from '../../errors.ts'
-import {
-  type Budget,
-  ExpressionError,
-  fail as giveUp,
-  isObject,
-  spend,
-} from '../expressions/values.ts'
+import { type Budget, ExpressionError, fail as giveUp, spend } from '../expressions/values.ts'
+import { isJsonObject } from '../json-object.ts'
 import { test } from '../regex/automaton.ts'
 import { compilePattern, ECMASCRIPT, type Pattern } from '../regex/pattern.ts'
 import { below } from '../workflow-check/path.ts'
@@ -105,7 +100,7 @@ class Checking {
     }
     spend(this.budget, 4)
     if (schema === false) return fail('is not allowed')
-    if (!isObject(schema)) return true
+    if (!isJsonObject(schema)) return true
     if (depth > MAX_DEPTH) giveUp(TOO_DEEP)
     if (value === null && schema['nullable'] === true) return true
     const check: Check = {

@@ -6,6 +6,7 @@
 import { Format } from 'typebox/format'
 import type { FieldError } from '../../errors.ts'
 import { plural } from '../../naming.ts'
+import { isJsonObject } from '../json-object.ts'
 
 interface Schema {
   readonly type?: string
@@ -49,8 +50,6 @@ export const member = (path: string, key: string | number): string =>
         : `${path}.${key}`
       : `${path}[${JSON.stringify(key)}]`
 
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 const kindOf = (value: unknown): string =>
   value === null
     ? 'null'
@@ -65,7 +64,7 @@ const article = (noun: string) => (/^[aeiou]/.test(noun) ? `an ${noun}` : `a ${n
  * 100 characters is replaced by the name of its type. Other values are unchanged.
  */
 const shown = (value: unknown): unknown =>
-  isObject(value) || Array.isArray(value) || (typeof value === 'string' && value.length > 100)
+  isJsonObject(value) || Array.isArray(value) || (typeof value === 'string' && value.length > 100)
     ? kindOf(value)
     : value
 const fits = (type: string, value: unknown): boolean =>
@@ -103,7 +102,7 @@ function walk(schema: Schema, value: unknown, path: string, faults: FieldError[]
   else if (typeof value === 'string') text(schema, value, say)
   else if (typeof value === 'number') number(schema, value, say)
   else if (Array.isArray(value)) array(schema, value, path, say, faults)
-  else if (isObject(value)) object(schema, value, path, say, faults)
+  else if (isJsonObject(value)) object(schema, value, path, say, faults)
 }
 
 type Say = (message: string, expected: unknown, actual?: unknown) => void
@@ -226,7 +225,7 @@ function object(
         message: 'is not a known field',
         ...(Object.keys(known).length > 0 && { expected: Object.keys(known) }),
       })
-    else if (isObject(schema.additionalProperties))
+    else if (isJsonObject(schema.additionalProperties))
       walk(schema.additionalProperties as Schema, item, member(path, name), faults)
   }
 }
@@ -247,7 +246,7 @@ function union(all: readonly Schema[], value: unknown, path: string, faults: Fie
     constant !== undefined &&
     branches.every((branch) => 'const' in (branch.properties?.[constant] ?? {}))
   ) {
-    if (isObject(value)) meant(branches, constant, value, path, faults)
+    if (isJsonObject(value)) meant(branches, constant, value, path, faults)
     else
       faults.push({
         field: path,

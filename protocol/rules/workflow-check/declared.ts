@@ -3,7 +3,8 @@
  * application of defaults.
  */
 import type { FieldError } from '../../errors.ts'
-import { isObject, typeName } from '../expressions/values.ts'
+import { typeName } from '../expressions/values.ts'
+import { isJsonObject } from '../json-object.ts'
 import { below } from './path.ts'
 
 /** Declarations by name, as in a spec's `input` and `config`. */
@@ -19,7 +20,7 @@ const types: Readonly<Record<string, (value: unknown) => boolean>> = {
   number: (value) => typeof value === 'number',
   integer: (value) => Number.isInteger(value),
   boolean: (value) => typeof value === 'boolean',
-  object: isObject,
+  object: isJsonObject,
   array: Array.isArray,
 }
 /**

@@ -5,6 +5,7 @@
 
 import type { JsonObject } from '../../common.ts'
 import { WORKSPACE } from '../../environments/actions.ts'
+import { isJsonObject } from '../../rules/json-object.ts'
 import type { TranscriptMessage, Usage } from '../schema.ts'
 import type { Block } from './blocks.ts'
 import type { TurnDefinition } from './definition.ts'
@@ -135,15 +136,13 @@ export interface Answer {
   readonly stop_reason: string
   readonly usage: Usage
 }
-const isObject = (value: unknown): value is JsonObject =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 const known: Readonly<Record<string, (block: JsonObject) => boolean>> = {
   text: ({ text }) => typeof text === 'string',
   thinking: ({ thinking }) => typeof thinking === 'string',
   tool_use: ({ id, name, input }) =>
-    typeof id === 'string' && id !== '' && typeof name === 'string' && isObject(input),
+    typeof id === 'string' && id !== '' && typeof name === 'string' && isJsonObject(input),
   image: () => true,
-  document: ({ source }) => isObject(source),
+  document: ({ source }) => isJsonObject(source),
 }
 /**
  * Wraps a block that only its provider understands in an empty block of a known type, so that it
@@ -170,7 +169,7 @@ const optional = [
   'reasoning_tokens',
 ] as const
 function usageFault(usage: unknown): string | undefined {
-  if (!isObject(usage)) return 'llm_response.usage must be an object'
+  if (!isJsonObject(usage)) return 'llm_response.usage must be an object'
   const odd =
     needed.find((name) => !isCount(usage[name])) ??
     optional.find((name) => !isCount(usage[name] ?? 0))
@@ -185,7 +184,7 @@ function usageFault(usage: unknown): string | undefined {
  */
 export function readAnswer(result: JsonObject | undefined): Answer | string {
   const message = result?.['llm_response']
-  if (!isObject(message)) return 'the result has no llm_response'
+  if (!isJsonObject(message)) return 'the result has no llm_response'
   const { type, role, content, model, stop_reason, usage } = message
   if (type !== 'message') return 'llm_response.type must be message'
   if (role !== 'assistant') return 'llm_response.role must be assistant'
@@ -198,7 +197,7 @@ export function readAnswer(result: JsonObject | undefined): Answer | string {
   if (fault !== undefined) return fault
   const odd = content.findIndex(
     (block) =>
-      !isObject(block) ||
+      !isJsonObject(block) ||
       typeof block['type'] !== 'string' ||
       owned.has(block['type']) ||
       known[block['type']]?.(block) === false,
@@ -215,7 +214,7 @@ export function readAnswer(result: JsonObject | undefined): Answer | string {
   }
 }
 function usageOf(usage: JsonObject): Usage {
-  const details = isObject(usage['output_tokens_details']) ? usage['output_tokens_details'] : {}
+  const details = isJsonObject(usage['output_tokens_details']) ? usage['output_tokens_details'] : {}
   const counts = {
     cache_read_input_tokens: countOf(usage['cache_read_input_tokens']),
     cache_creation_input_tokens: countOf(usage['cache_creation_input_tokens']),

@@ -9,6 +9,7 @@ import { builtinGroups } from '../../actions/builtin.ts'
 import type { EffectiveSkill } from '../../agents/definition.ts'
 import { textSelects } from '../../agents/selectors.ts'
 import type { JsonObject } from '../../common.ts'
+import { isJsonObject } from '../../rules/json-object.ts'
 import type { GrantedTool, TurnDefinition } from './definition.ts'
 
 /** A tool as it is shown to a model. */
@@ -204,8 +205,7 @@ export function operationOf(
   if (entry.one) return { kind: 'action', tool: entry.one, input }
   const group = entry.group ?? []
   const { command, args } = input
-  const given =
-    typeof args === 'object' && args !== null && !Array.isArray(args) ? (args as JsonObject) : {}
+  const given: JsonObject = isJsonObject(args) ? args : {}
   if (command === 'help') return { kind: 'help', text: help(group, given['command']) }
   const tool = group.find((one) => commandOf(one) === command)
   return tool

@@ -1,8 +1,9 @@
 /** The log of a run's action calls: the action events of its timeline, as separate records. */
 
-import { type JsonObject, timestamp } from '../../../protocol/common.ts'
+import { timestamp } from '../../../protocol/common.ts'
 import type { Refusal } from '../../../protocol/errors.ts'
 import type { ActionLogEntry } from '../../../protocol/jobs/rows.ts'
+import { isJsonObject } from '../../../protocol/rules/json-object.ts'
 import { allOf } from '../../conditions.ts'
 import {
   limitOf,
@@ -18,8 +19,6 @@ import { missingRun, runRow } from '../runs/run-row.ts'
 import { eventsOf, type Shown, type TimelineRow } from '../runs/timeline.ts'
 
 const text = (value: unknown): value is string => typeof value === 'string'
-const open = (value: unknown): value is JsonObject =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /**
  * Returns the log entry of an action event; undefined for other events. `id` and `seq` are derived
@@ -49,8 +48,8 @@ export function actionEntry(run: string, row: Shown): ActionLogEntry | undefined
     action_name: text(action) ? action : '',
     status,
     attempt: typeof attempt === 'number' ? attempt : 1,
-    ...(open(parameters) && { parameters }),
-    ...(open(result) && { result }),
+    ...(isJsonObject(parameters) && { parameters }),
+    ...(isJsonObject(result) && { result }),
     ...(text(error_type) && { error_type }),
     ...(text(error) && { error_message: error }),
     ...(text(worker_instance_id) && { worker_instance_id }),

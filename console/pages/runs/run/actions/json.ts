@@ -1,4 +1,5 @@
 /** Reads JSON that a person has typed. This module needs no browser. */
+import { isJsonObject } from '../../../../../protocol/rules/json-object.ts'
 import { actionText as text } from './text.ts'
 
 /** A parsed object, or the reason why the text is not an object. */
@@ -15,9 +16,7 @@ export function readObject(typed: string): Typed {
   } catch (error) {
     return { fault: text.invalidJson(error instanceof Error ? error.message : String(error)) }
   }
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-    ? { value: value as Readonly<Record<string, unknown>> }
-    : { fault: text.notObject }
+  return isJsonObject(value) ? { value } : { fault: text.notObject }
 }
 /** Returns an object as indented text; `{}` for an absent object. */
 export const writeObject = (value: unknown): string => JSON.stringify(value ?? {}, undefined, 2)
