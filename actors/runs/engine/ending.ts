@@ -55,7 +55,8 @@ function end(on: Draft, ending: Ending): void {
     emit(on, 'cleanup.begun', {
       note: { engine: { ending } },
       place: { position: 0, tries: 0, wait: null },
-      run: { status: 'running' },
+      // A suspended run resumes with its first step of cleanup, as with every other step.
+      ...(on.state.record.status !== 'suspended' && { run: { status: 'running' } }),
     })
 }
 
@@ -174,6 +175,7 @@ export function cancelRun(on: Draft): void {
   for (const id of on.state.engine.asked ?? [])
     tellInteraction(on, id, 'interaction.withdraw', { reason: why })
   endWait(on, 'wait.closed', { reason: 'cancelled' })
+  on.why = { reason: 'cancelled' }
   const at = current(on)
   if (at?.row && isActive(at.row))
     emit(on, 'step.cancelled', {

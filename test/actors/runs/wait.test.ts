@@ -255,6 +255,29 @@ t.test('the resumed event gives the reason after a cleanup timeout or for a retr
   t.strictSame(payload(again, 'run.resumed'), { step: 'a', reason: 'retry' })
 })
 
+t.test('a suspended run resumes before the first step of its cleanup', async (t) => {
+  const waiting = started([wait('a', 'go', {}, { timeout: { duration: '1m' } })], {
+    cleanup: [action('tidy') as never],
+  })
+  const over = waiting.when('wake', {}, { at: START + 60_000 })
+  for (const cleaning of [over, waiting.when('run.cancel')]) {
+    const types = typesOf(cleaning)
+    t.strictSame(types.slice(types.indexOf('run.resumed')), [
+      'run.resumed',
+      'step.started',
+      'action.called',
+      'step.suspended',
+      'wait.opened',
+      'run.suspended',
+    ])
+    t.equal(types.filter((type) => type === 'run.resumed').length, 1)
+    t.strictSame(payload(cleaning, 'run.resumed'), {
+      step: 'cleanup.tidy',
+      reason: cleaning === over ? 'timeout' : 'cancelled',
+    })
+  }
+})
+
 t.test('a timed-out wait is retried after the delay of its policy', async (t) => {
   const waiting = started([
     wait('a', 'go', {}, { timeout: { duration: '1m' }, retry: { max_attempts: 2, delay: '10s' } }),

@@ -1,6 +1,6 @@
-/** The bound on the number of different names in JSON of clients. */
+/** The bounds on the numbers of different names and of containers in JSON of clients. */
 import t from 'tap'
-import { MAX_NAMES, parseJson } from '../../../gateway/http/json.ts'
+import { MAX_CONTAINERS, MAX_NAMES, parseJson } from '../../../gateway/http/json.ts'
 import { readBody, unsafeValueFault } from '../../../gateway/http/validate.ts'
 import { readFrame } from '../../../gateway/workers/frames.ts'
 import { api } from '../../../protocol/api.ts'
@@ -40,6 +40,20 @@ t.test('repeated names, items and punctuation inside of strings are not counted'
   const pairs = Array.from({ length: 80_000 }, (_, n) => ({ '\\"': `:${n}`, 'b\\': 'c\\' }))
   for (const value of [rows, strings, pairs, Array.from({ length: 500_000 }, (_, n) => n)])
     t.notOk('fault' in parseJson(JSON.stringify(value)))
+  t.end()
+})
+
+t.test('a text with more objects and arrays than the bound is refused', (t) => {
+  const list = (item: string, items: number): string => `[${`${item},`.repeat(items - 1)}${item}]`
+  const tooMany = { fault: `has more than ${MAX_CONTAINERS} objects and arrays` }
+  for (const item of ['[]', '{}'])
+    t.same(parseJson(list(item, MAX_CONTAINERS)), tooMany, `${item} in an array`)
+  t.same(parseJson(`${list('[]', MAX_CONTAINERS)} no JSON`), tooMany, 'the rest is not parsed')
+  t.notOk('fault' in parseJson(list('[]', MAX_CONTAINERS - 1)), 'the bound itself is allowed')
+  t.notOk(
+    'fault' in parseJson(list('"\\"[{"', MAX_CONTAINERS / 2 + 1)),
+    'in texts, they are allowed',
+  )
   t.end()
 })
 
