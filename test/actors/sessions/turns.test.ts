@@ -303,3 +303,28 @@ t.test('the message of a queued turn comes last in its request', async (t) => {
   s.answers(say('two'))
   t.match(s.turn(2), { status: 'completed' })
 })
+
+t.test('the model is not shown the message of a turn that is still queued', async (t) => {
+  const s = begun('first', {}, definition([tool('act')]))
+  s.answers(use('a', 'act'))
+  s.do('turn.open', {
+    turn_id: 'turn_r',
+    owner: { run_id: 'run_1', step_key: 'ask' },
+    attempt: 1,
+    content: [say('second')],
+    definition: definition(),
+    asker: { id: 'system', type: 'system' },
+  })
+  s.settle(s.job('action_execution'), { outcome: 'completed', result: {} })
+  const shown = () =>
+    (s.spec(s.job()) as { request: { messages: { content: object[] }[] } }).request.messages
+  t.match(shown(), [
+    { content: [say('first')] },
+    { content: [{ type: 'tool_use', id: 'a' }] },
+    { content: [{ type: 'tool_result', tool_use_id: 'a' }] },
+  ])
+  t.equal(shown().length, 3)
+  s.answers(say('one'))
+  t.same(shown().at(-1)?.content, [say('second')])
+  t.equal(shown().length, 5)
+})
