@@ -50,7 +50,7 @@ export function beginCompaction(
     return false
   const rows = coverable(state)
   const [first, last] = [rows[0], rows.at(-1)]
-  if (!first || !last || rows.every(({ entry_type }) => entry_type === 'compaction')) return false
+  if (!first || !last) return false
   const pass: Pass = {
     trigger,
     from_sequence: first.sequence ?? 0,
@@ -82,13 +82,13 @@ export function beginCompaction(
   return true
 }
 /**
- * Returns the rows that a summary may replace: the last summary, and the rows that are older than
- * all turns that have not ended.
+ * Returns the rows that the next summary covers in addition to the last one: those that are older
+ * than all turns that have not ended.
  */
 function coverable({ window, turns }: SessionState): SessionState['window'] {
   const before = Math.min(...Object.values(turns).map(({ work }) => work.before))
   return window.filter(
-    ({ sequence, entry_type }) => entry_type === 'compaction' || (sequence ?? 0) <= before,
+    ({ sequence, entry_type }) => entry_type !== 'compaction' && (sequence ?? 0) <= before,
   )
 }
 

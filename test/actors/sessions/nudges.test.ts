@@ -296,6 +296,11 @@ t.test('a summary replaces an earlier one that was written after the rows it cov
   s.answers(ask('q'))
   t.match(s.turn(2), { status: 'waiting' }, 'rows of this turn are not covered')
   compact()
+  t.match(
+    s.session.ask('detail'),
+    { compaction: { from_sequence: 3, through_sequence: 3, message_count: 1 } },
+    'the pass begins after the rows of the first summary',
+  )
   s.answers(say('second summary'))
   t.same(
     s.session.state.window.map(({ sequence, entry_type }) => [sequence, entry_type]),
