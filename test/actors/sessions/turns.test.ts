@@ -328,3 +328,21 @@ t.test('the model is not shown the message of a turn that is still queued', asyn
   t.same(shown().at(-1)?.content, [say('second')])
   t.equal(shown().length, 5)
 })
+
+t.test('the model is not shown answers without a text or a call', async (t) => {
+  const s = begun('1')
+  s.answers({ type: 'thinking', thinking: 'hm' })
+  t.match(s.turn(1), { status: 'completed' })
+  s.invoke('2')
+  s.answers({ type: 'thinking', thinking: 'hm' }, say('\n'))
+  s.invoke('3')
+  s.answers({ type: 'thinking', thinking: 'hm' }, say('answer'))
+  t.equal(s.rows().length, 6, 'the transcript contains them')
+  s.invoke('4')
+  const { request } = s.spec(s.job()) as { request: { messages: object[] } }
+  t.same(request.messages, [
+    { role: 'user', content: [say('1'), say('2'), say('3')] },
+    { role: 'assistant', content: [{ type: 'thinking', thinking: 'hm' }, say('answer')] },
+    { role: 'user', content: [say('4')] },
+  ])
+})
