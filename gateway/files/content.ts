@@ -5,7 +5,7 @@
  */
 
 /** The properties of a file that determine the response. `sha256` is lower-case hex. */
-interface StoredFile {
+interface ServedFile {
   readonly name: string
   readonly mime_type: string
   readonly size_bytes: number
@@ -50,7 +50,7 @@ const inlineTypes: ReadonlySet<string> = new Set([
  * @param download whether a browser must save the file instead of displaying it.
  */
 export function planContent(
-  file: StoredFile,
+  file: ServedFile,
   header: (name: ContentHeader) => string | undefined,
   download = false,
 ): ContentPlan {
