@@ -6,6 +6,15 @@
 export const JSON_TYPE = 'application/json'
 export const EVENT_STREAM = 'text/event-stream'
 
+/**
+ * Returns a value as a segment of a path. Returns undefined for `.`, `..` and empty values: URLs
+ * resolve them even if they are encoded, so the request would reach another resource.
+ */
+export const pathSegment = (value: unknown): string | undefined => {
+  const text = String(value ?? '')
+  return ['', '.', '..'].includes(text) ? undefined : encodeURIComponent(text)
+}
+
 const mediaTypeOf = ({ headers }: Response): string =>
   (headers.get('content-type') ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? ''
 /** Whether a response has a media type, regardless of parameters such as `charset`. */
@@ -15,6 +24,18 @@ export const isMediaType = (answer: Response, type: string): boolean => mediaTyp
 export const notBaton = (url: string, answer: Response, expected: string): string =>
   `${url} is not the address of a Baton service: it sent ` +
   `${mediaTypeOf(answer) || 'a response without a media type'} instead of ${expected}.`
+
+/** Returns the error in the body of a response; undefined if the body is not from the service. */
+export function errorIn(text: string) {
+  try {
+    const { error } = JSON.parse(text) as {
+      error: { code: string; message: string; details?: Record<string, unknown> }
+    }
+    return typeof error.code === 'string' ? error : undefined
+  } catch {
+    return undefined
+  }
+}
 
 /**
  * Returns the name of a header whose value HTTP does not permit. The exception of `Headers` is not

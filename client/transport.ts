@@ -9,10 +9,12 @@ import { type Row, routeOf } from '../protocol/contract.ts'
 import type { Code } from '../protocol/errors.ts'
 import {
   EVENT_STREAM,
+  errorIn,
   invalidHeader,
   isMediaType,
   JSON_TYPE,
   notBaton,
+  pathSegment,
   reportingFailure,
 } from './http.ts'
 import { orAborted } from './watchdog.ts'
@@ -135,7 +137,7 @@ export class Transport {
 
   /**
    * Returns the path of a row, and the fields of the input that the path does not contain.
-   * @throws BatonError if a path parameter is missing.
+   * @throws BatonError if a path parameter is missing or cannot be part of a path.
    */
   path(
     row: Row,
@@ -146,10 +148,13 @@ export class Transport {
     let filled = path
     for (const slot of slots) {
       const value = slot === 'project' ? (rest[slot] ?? this.project) : rest[slot]
-      if (value === undefined || value === null || value === '')
-        throw new BatonError(400, 'bad_request', `${row.route} needs ${slot}.`)
+      const segment = pathSegment(value)
+      if (segment === undefined) {
+        const fault = value ? `${slot} must not be "${value}"` : `${row.route} needs ${slot}`
+        throw new BatonError(400, 'bad_request', `${fault}.`)
+      }
       delete rest[slot]
-      filled = filled.replace(`:${slot}`, () => encodeURIComponent(String(value)))
+      filled = filled.replace(`:${slot}`, () => segment)
     }
     return { path: `/v1${filled}`, rest }
   }
@@ -381,18 +386,8 @@ export async function reasonToRepeat(
  */
 function refusal(answer: Response, text: string): BatonError {
   const id = answer.headers.get('x-request-id') ?? undefined
-  try {
-    const { error } = JSON.parse(text) as {
-      error: { code: Code; message: string; details?: Record<string, unknown> }
-    }
-    return new BatonError(answer.status, error.code, error.message, error.details, id)
-  } catch {
-    return new BatonError(
-      answer.status,
-      answer.status === 404 ? 'not_found' : 'internal',
-      `${answer.status} ${answer.statusText}`,
-      undefined,
-      id,
-    )
-  }
+  const { status, statusText } = answer
+  const code = status === 404 ? 'not_found' : 'internal'
+  const error = errorIn(text) ?? { code, message: `${status} ${statusText}`, details: undefined }
+  return new BatonError(status, error.code as Code, error.message, error.details, id)
 }

@@ -107,7 +107,7 @@ class Served {
     const { world } = service
     this.#service = service
     this.#route = route
-    this.#started = world.now()
+    this.#started = world.monotonic()
     const incoming = (this.incoming = new Incoming(res, req, route))
     const id = requestIdOf(incoming.header('x-request-id'), service.newId)
     this.#exchange = new Exchange(res, id, () => this.#over())
@@ -182,7 +182,7 @@ class Served {
     if (this.#status !== 0) return
     this.#status = outcome
     const { world } = this.#service
-    const ms = Math.round(world.now() - this.#started)
+    const ms = Math.round(world.monotonic() - this.#started)
     world.count.request(this.#route.operation, outcome, ms / 1000)
     world.log[outcome >= 500 ? 'warn' : 'debug'](
       {

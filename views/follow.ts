@@ -278,6 +278,10 @@ export class ViewFollower {
         for (const [i, part] of partsOf(messages).entries()) {
           if (i > 0) await breath()
           if (attempt !== this.#attempt) return
+          if (hasGap(part, this.#view.position())) {
+            this.#first = (await this.#journal.position()).first
+            if (attempt !== this.#attempt) return
+          }
           this.#applyPart(part)
         }
       }
@@ -360,6 +364,12 @@ export class ViewFollower {
   }
 }
 
+/**
+ * Whether a sequence is missing after the view's position or between two messages, usually because
+ * an operator has just deleted the beginning of the journal.
+ */
+const hasGap = (messages: readonly Message[], position: number): boolean =>
+  messages.some(({ sequence }, i) => sequence > (messages[i - 1]?.sequence ?? position) + 1)
 const isEncoded = (data: Message['data']): data is Uint8Array | string =>
   data instanceof Uint8Array || typeof data === 'string'
 

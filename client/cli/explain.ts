@@ -9,11 +9,13 @@ interface Field {
   readonly message?: unknown
 }
 
+const FILE_CALLS: ReadonlySet<string | undefined> = new Set(['read', 'write'])
+
 /** Returns one or more lines for the user, or undefined if the failure is unexpected. */
 export function explain(error: unknown, env: Environment): string | undefined {
   if (error instanceof Mistake) return error.message
-  // Errors with a path concern a file that the user named. `write` errors have no path.
-  if (isSystemError(error) && (error.path !== undefined || error.syscall === 'write'))
+  // Errors with a path concern a file that the user named. Errors of open files have no path.
+  if (isSystemError(error) && (error.path !== undefined || FILE_CALLS.has(error.syscall)))
     return error.message
   if (error instanceof WorkerError)
     return `${error.message}.${error.code === 'refused' ? ` ${whereKeys(env)}` : ''}`.replace(
@@ -41,7 +43,8 @@ export function explain(error: unknown, env: Environment): string | undefined {
 }
 
 const whereKeys = (env: Environment): string =>
-  'Pass a key with --key or BATON_KEY. ' +
+  'Pass a key with --key or BATON_KEY, or sign in again with `baton login` if the key is from a ' +
+  'profile of yours. ' +
   `A server started here stores its owner key in ${keyFiles(env).join(', a cluster in ')}.`
 const advice: Readonly<Record<string, string>> = {
   permission_denied:

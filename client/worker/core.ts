@@ -97,6 +97,7 @@ export class Core {
       (text) => {
         if (this.#registered) this.#line.send(text)
       },
+      () => this.#line.drained,
       () => this.#leave(),
     )
     this.#terminals = new Terminals(

@@ -218,6 +218,8 @@ export class Jobs {
     [...this.#running.values()].filter(({ job }) => job.id === job_id)
 }
 
+/** Maximum length of an error message in characters. The service shortens it further. */
+const MAX_MESSAGE_LENGTH = 100_000
 /**
  * Describes a handler's error. Handlers may throw any value, even one that throws when it is
  * inspected.
@@ -225,11 +227,12 @@ export class Jobs {
 function faultOf(error: unknown): { error_type: string; error_message: string } {
   try {
     if (error instanceof Error)
-      return { error_type: String(error.name || 'Error'), error_message: String(error.message) }
-    return {
-      error_type: 'Error',
-      error_message: typeof error === 'string' ? error : inspect(error, { depth: 2 }),
-    }
+      return {
+        error_type: String(error.name || 'Error').slice(0, MAX_MESSAGE_LENGTH),
+        error_message: String(error.message).slice(0, MAX_MESSAGE_LENGTH),
+      }
+    const text = typeof error === 'string' ? error : inspect(error, { depth: 2 })
+    return { error_type: 'Error', error_message: text.slice(0, MAX_MESSAGE_LENGTH) }
   } catch {
     return { error_type: 'Error', error_message: 'the handler threw a value that cannot be read' }
   }

@@ -8,6 +8,7 @@
  *     at most `MAX_BYTES` bytes. Further lines are dropped, and an additional line reports their
  *     number.
  */
+import { inspect } from 'node:util'
 import {
   LOG_FRAME,
   type LogFrame,
@@ -54,17 +55,22 @@ interface Waiting {
  */
 export function jobLog(write: WriteLine, local: (line: string) => void): JobLog {
   const log = (line: string): void => {
-    local(line)
-    write('info', line)
+    const text = textOf(line)
+    local(text)
+    write('info', text)
   }
   const levels = Object.fromEntries(
     logLevels.map((level): [LogLevel, LevelLog] => [
       level,
-      (text, fields) => write(level, text, fields),
+      (text, fields) => write(level, textOf(text), fields),
     ]),
   ) as Record<LogLevel, LevelLog>
   return Object.assign(log, levels)
 }
+
+/** Returns a text unchanged, and describes any other value, which untyped programs may log. */
+const textOf = (value: unknown): string =>
+  typeof value === 'string' ? value : inspect(value, { depth: 2 })
 
 export interface LogsWorld {
   readonly clock: Clock
@@ -106,10 +112,10 @@ export class Logs {
   add(job: ClaimedJob, level: LogLevel, text: string, fields?: LogFields): void {
     if (this.#accepted === false) return
     const waiting = this.#waitingOf(job)
-    const line = this.#line(level, text, fields)
-    const bytes =
-      LINE_BYTES + Buffer.byteLength(line.text) + (fields ? JSON.stringify(line.fields).length : 0)
-    if (this.#bytes + bytes > MAX_BYTES) waiting.dropped++
+    // A line that would be dropped anyway is not built, because a program can print millions.
+    const line = this.#bytes + LINE_BYTES > MAX_BYTES ? undefined : this.#line(level, text, fields)
+    const bytes = line ? sizeOf(line) : 0
+    if (!line || this.#bytes + bytes > MAX_BYTES) waiting.dropped++
     else {
       this.#bytes += bytes
       waiting.bytes += bytes
@@ -146,7 +152,9 @@ export class Logs {
   #line(level: LogLevel, text: string, fields: LogFields | undefined): Line {
     const { redact, time } = this.#world
     const line = { at: time(), level, text: redact(text).slice(0, 2 * logLimits.text) }
-    return fields === undefined ? line : { ...line, fields: plain(fields, redact) }
+    return fields === undefined || fields === null
+      ? line
+      : { ...line, fields: plain(fields, redact) }
   }
   #report(waiting: Waiting): void {
     const { dropped } = waiting
@@ -184,13 +192,20 @@ export class Logs {
   }
 }
 
+/** Returns the approximate number of bytes of a line. */
+const sizeOf = ({ text, fields }: Line): number =>
+  LINE_BYTES + Buffer.byteLength(text) + (fields ? JSON.stringify(fields).length : 0)
+
 /**
  * Returns the fields as a JSON object without credentials, or an object with the error if they
  * cannot be serialized.
  */
 function plain(fields: LogFields, redact: (text: string) => string): Record<string, unknown> {
   try {
-    return JSON.parse(redact(JSON.stringify(fields))) as Record<string, unknown>
+    const value: unknown = JSON.parse(redact(JSON.stringify(fields)))
+    return typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? (value as Record<string, unknown>)
+      : { value }
   } catch (error) {
     return { invalid_fields: String(error) }
   }

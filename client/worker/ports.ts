@@ -33,6 +33,8 @@ export interface SocketEvents {
 }
 export interface Socket {
   send(text: string): void
+  /** Whether everything that was sent has left the process. */
+  drained(): boolean
   ping(): void
   /** Closes the connection with a WebSocket close code. */
   close(code: number): void

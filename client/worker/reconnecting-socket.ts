@@ -102,6 +102,10 @@ export class ReconnectingSocket {
     this.#call.socket?.send(text)
     return true
   }
+  /** Whether everything that was sent on this connection has left the process. */
+  get drained(): boolean {
+    return this.#call?.socket?.drained() ?? true
+  }
   /** Records that the worker is registered on this connection. */
   registered(): void {
     if (this.#call) this.#call.registered = this.#clock.now()

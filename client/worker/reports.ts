@@ -1,7 +1,8 @@
 /**
  * Reports the outcomes of jobs until the service acknowledges them. Invariant: a report is kept
  * until it is acknowledged or permanently rejected, or the worker ends. Until then, it is sent
- * again after every registration and every 10 s. The service handles repeats idempotently.
+ * again after every registration and every 10 s, unless earlier frames still wait for a slow
+ * connection. The service handles repeats idempotently.
  */
 import { isJsonObject } from '../../protocol/rules/json-object.ts'
 import { reportErrors, sizes, type Up } from '../../protocol/workers/socket.ts'
@@ -23,17 +24,25 @@ export class Reports {
   /** Unacknowledged reports as text, by message id. */
   readonly #pending = new Map<string, Pending>()
   readonly #send: (text: string) => void
+  readonly #drained: () => boolean
   readonly #changed: () => void
   readonly #clock: Clock
   #timer: Cancel | undefined
 
   /**
    * @param send sends a frame; does nothing while the worker is not registered.
+   * @param drained whether all frames that were sent have left the process.
    * @param changed called when no report is pending any more.
    */
-  constructor(clock: Clock, send: (text: string) => void, changed: () => void) {
+  constructor(
+    clock: Clock,
+    send: (text: string) => void,
+    drained: () => boolean,
+    changed: () => void,
+  ) {
     this.#clock = clock
     this.#send = send
+    this.#drained = drained
     this.#changed = changed
   }
   get size(): number {
@@ -98,7 +107,7 @@ export class Reports {
   }
   #again(): void {
     this.#timer = this.#clock.after(RESEND_EVERY_MS, () => this.#again())
-    this.resend()
+    if (this.#drained()) this.resend()
   }
 }
 

@@ -5,6 +5,11 @@ import type { Dial } from './ports.ts'
 
 /** Timeout of an upgrade in milliseconds. */
 const HANDSHAKE_TIMEOUT_MS = 10_000
+/**
+ * Milliseconds in which the service must confirm a close. Otherwise, a socket without a peer would
+ * keep the process alive for 30 s.
+ */
+const CLOSE_TIMEOUT_MS = 1000
 
 /**
  * Opens a socket without compression. Binary messages are ignored. A message above the frame limit
@@ -53,10 +58,14 @@ export const dial: Dial = (url, headers, events) => {
     send: (text) => {
       if (socket.readyState === WebSocket.OPEN) socket.send(text)
     },
+    drained: () => socket.bufferedAmount === 0,
     ping: () => {
       if (socket.readyState === WebSocket.OPEN) socket.ping()
     },
-    close: (code) => socket.close(code),
+    close: (code) => {
+      socket.close(code)
+      setTimeout(() => socket.terminate(), CLOSE_TIMEOUT_MS).unref()
+    },
     drop: () => {
       over = true
       socket.terminate()

@@ -9,6 +9,7 @@
  * C2. If a PUT, PATCH or DELETE may have taken effect although no response confirms it, the error
  *     has the code `outcome_unknown`, and everything that is shown is loaded again.
  */
+import { pathSegment } from '../../client/http.ts'
 import type { Api } from '../../protocol/api.ts'
 import type { Input, Reply, Row } from '../../protocol/contract.ts'
 import { embeddedRoute } from './routes.ts'
@@ -143,10 +144,10 @@ export function requestOf(name: string, input: Readonly<Record<string, unknown>>
   const [method = 'GET', pattern = ''] = route.split(' ')
   const rest: Record<string, unknown> = { ...(include && { include }), ...input }
   const path = pattern.replace(/:(\w+)/g, (_, slot: string) => {
-    const value = rest[slot]
-    if (value === undefined || value === '') throw new Error(`${route} needs ${slot}`)
+    const segment = pathSegment(rest[slot])
+    if (segment === undefined) throw new Error(`${route} needs ${slot}`)
     delete rest[slot]
-    return encodeURIComponent(String(value))
+    return segment
   })
   const query = new URLSearchParams()
   for (const [member, value] of Object.entries(rest)) {

@@ -39,7 +39,7 @@ const callerOf = (
  * @param projects returns the ids of the projects with the given tag.
  */
 export function openEnvironmentWorkers(
-  world: Pick<World, 'ask' | 'now'>,
+  world: Pick<World, 'ask' | 'monotonic'>,
   projects: (known: OrganizationDirectory, tag: string) => readonly string[],
 ): (
   known: OrganizationDirectory,
@@ -51,7 +51,7 @@ export function openEnvironmentWorkers(
   return async (known, proof, environment_id) => {
     const before = answers.get(proof.hash)
     const reusable = before?.caller.proof.handle === proof.handle
-    if (before && reusable && world.now() < before.until) return before.caller
+    if (before && reusable && world.monotonic() < before.until) return before.caller
     answers.delete(proof.hash)
     for (const project of projects(known, proof.tag)) {
       const found = await world.ask(
@@ -67,7 +67,7 @@ export function openEnvironmentWorkers(
       const isSame = reusable && before?.caller.environment?.generation === found.generation
       const caller = isSame ? before.caller : callerOf(project, proof, found)
       if (answers.size >= MAX_CACHED) answers.delete(answers.keys().next().value ?? '')
-      answers.set(proof.hash, { caller, until: world.now() + REUSE_MS })
+      answers.set(proof.hash, { caller, until: world.monotonic() + REUSE_MS })
       return caller
     }
     return refuse('unauthorized')

@@ -35,8 +35,9 @@ export function openTouches(world: World): Touches {
 
   const flush = (): void => {
     timer = undefined
-    const at = world.now()
-    for (const [id, since] of reportedAt) if (at - since >= REPORT_EVERY_MS) reportedAt.delete(id)
+    const [at, elapsed] = [world.now(), world.monotonic()]
+    for (const [id, since] of reportedAt)
+      if (elapsed - since >= REPORT_EVERY_MS) reportedAt.delete(id)
     const organization = world.organization()
     for (const [home, ids] of waiting) {
       const kind = home === organization ? 'organization' : 'project'
@@ -66,7 +67,7 @@ export function openTouches(world: World): Touches {
     waiting.clear()
   }
   const noteOne = (home: string, id: string, every: number): void => {
-    const at = world.now()
+    const at = world.monotonic()
     if (at - (reportedAt.get(id) ?? -REPORT_EVERY_MS) < every) return
     reportedAt.set(id, at)
     waiting.set(home, [...(waiting.get(home) ?? []), id])

@@ -62,23 +62,23 @@ export async function takeHold(
   const holder = hexOf(world.random(16))
   const to = { project, kind: 'blueprint', id } as const
   const hold = () => sendNew(world, to, 'blueprint.hold', { holder, ...identity }, origin)
-  const until = world.now() + MAX_WAIT_MS
+  const until = world.monotonic() + MAX_WAIT_MS
   let held_until = 0
   for (;;) {
-    const sent_at = world.now()
+    const sent_at = world.monotonic()
     const outcome = await hold()
     if (!isRefusal(outcome)) {
       held_until = sent_at + HOLD_MS
       break
     }
-    if (outcome.refused !== 'blueprint_busy' || world.now() >= until) return outcome
+    if (outcome.refused !== 'blueprint_busy' || world.monotonic() >= until) return outcome
     await sleep(world, PAUSE_MS)
   }
   let stopped = false
   let renewal = Promise.resolve()
   let cancel = () => {}
   const renew = async (): Promise<void> => {
-    const sent_at = world.now()
+    const sent_at = world.monotonic()
     const outcome = await hold()
     if (!isRefusal(outcome)) held_until = sent_at + HOLD_MS
     else if (outcome.refused === 'blueprint_busy') held_until = 0
@@ -90,7 +90,7 @@ export async function takeHold(
     })
   }
   schedule()
-  const isLost = (): boolean => world.now() >= held_until
+  const isLost = (): boolean => world.monotonic() >= held_until
   const stop = async (): Promise<void> => {
     stopped = true
     cancel()

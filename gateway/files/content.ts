@@ -3,6 +3,7 @@
  * single ranges (RFC 9110, section 14), and which files a browser may display. The caller reads and
  * sends the bytes.
  */
+import { tagsIn } from '../../protocol/conditional.ts'
 
 /** The properties of a file that determine the response. `sha256` is lower-case hex. */
 interface ServedFile {
@@ -12,13 +13,13 @@ interface ServedFile {
   readonly sha256?: string
 }
 /** The names of the request headers that determine the response, in lower case. */
-export const CONTENT_HEADERS = ['if-none-match', 'if-range', 'range'] as const
+export const CONTENT_HEADERS = ['if-match', 'if-none-match', 'if-range', 'range'] as const
 type ContentHeader = (typeof CONTENT_HEADERS)[number]
 
 /** The response to a request for a file. */
 export interface ContentPlan {
-  /** 200: all bytes; 206: a range of them; 304 and 416: no bytes. */
-  readonly status: 200 | 206 | 304 | 416
+  /** 200: all bytes; 206: a range of them; 304, 412 and 416: no bytes. */
+  readonly status: 200 | 206 | 304 | 412 | 416
   readonly headers: Readonly<Record<string, string>>
   /** The value of `Content-Type`. */
   readonly type: string
@@ -44,16 +45,22 @@ const inlineTypes: ReadonlySet<string> = new Set([
   'application/pdf',
 ])
 
+/** The parts of a request that determine the response. */
+export interface ContentRequest {
+  readonly method: string
+  /** Returns the value of a request header, or undefined. */
+  further(name: ContentHeader): string | undefined
+}
 /**
  * Plans the response to a GET or HEAD request.
- * @param header returns the value of a request header, or undefined.
  * @param download whether a browser must save the file instead of displaying it.
  */
 export function planContent(
   file: ServedFile,
-  header: (name: ContentHeader) => string | undefined,
+  request: ContentRequest,
   download = false,
 ): ContentPlan {
+  const header = (name: ContentHeader) => request.further(name)
   const { mime_type, size_bytes: size, sha256 } = file
   const inline = inlineTypes.has(mime_type)
   const etag = sha256 === undefined ? undefined : `"sha256-${sha256}"`
@@ -75,10 +82,13 @@ export function planContent(
     }),
   }
   const whole: ContentPlan = { status: 200, headers, type, start: 0, end: size }
+  if (!isExpected(header('if-match'), etag)) return { ...whole, status: 412, end: 0 }
   if (etag !== undefined && matchesTag(header('if-none-match'), etag))
     return { ...whole, status: 304, end: 0 }
   const condition = header('if-range')
-  const range = condition === undefined || condition === etag ? header('range') : undefined
+  // RFC 9110, section 14.2: ranges are defined for GET only.
+  const isRanged = request.method === 'GET' && (condition === undefined || condition === etag)
+  const range = isRanged ? header('range') : undefined
   const wanted = rangeOf(range, size)
   if (wanted === undefined) return whole
   if (wanted === 'unsatisfiable')
@@ -115,6 +125,16 @@ const fileNameValue = (path: string): string =>
       .replaceAll(HIDING, ''),
   ).replaceAll(/['()*]/g, (sign) => `%${sign.charCodeAt(0).toString(16).toUpperCase()}`)
 
+/**
+ * Returns whether the file is one that the value of `If-Match` permits, by strong comparison. A
+ * value that is not valid permits none.
+ */
+function isExpected(value: string | undefined, etag: string | undefined): boolean {
+  if (value === undefined) return true
+  const tags = tagsIn(value)
+  return tags === '*' || (etag !== undefined && tags?.includes(etag) === true)
+}
+
 /** Returns whether the value of `If-None-Match` contains the entity tag, by weak comparison. */
 export const matchesTag = (value: string | undefined, etag: string): boolean =>
   value !== undefined &&
@@ -129,15 +149,16 @@ function rangeOf(
   value: string | undefined,
   size: number,
 ): { readonly start: number; readonly end: number } | 'unsatisfiable' | undefined {
-  const found = /^bytes=[ \t]*(?:(\d{1,15})-(\d{0,15})|-(\d{1,15}))[ \t]*$/i.exec(value ?? '')
+  const found = /^bytes=[ \t]*(?:(\d+)-(\d*)|-(\d+))[ \t]*$/i.exec(value ?? '')
   if (!found) return undefined
   const [, first, last, suffix] = found
   if (suffix !== undefined) {
     if (Number(suffix) === 0) return 'unsatisfiable'
     return size === 0 ? undefined : { start: Math.max(0, size - Number(suffix)), end: size }
   }
+  // Positions beyond the end may be inexact or infinite as numbers, which changes no result.
   const start = Number(first)
   const end = last === '' ? size : Number(last) + 1
-  if (end <= start && last !== '') return undefined
+  if (last !== '' && Number(last) < start) return undefined
   return start >= size ? 'unsatisfiable' : { start, end: Math.min(end, size) }
 }

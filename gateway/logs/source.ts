@@ -65,11 +65,11 @@ export function logSource(world: World, project: string, run: string, given: Log
       const standing = fresh === undefined ? await runStanding(world, project, run) : undefined
       if (standing && isRefusal(standing)) return standing
       const limit = behind ? PAGE.long : PAGE.usual
-      const until = world.now() + MAX_WAIT_MS
+      const until = world.monotonic() + MAX_WAIT_MS
       for (;;) {
         const page = await read(after, limit)
         // Announced lines may have been deleted, so the wait for them is bounded.
-        if (page.more || fresh === undefined || page.last >= fresh || world.now() >= until)
+        if (page.more || fresh === undefined || page.last >= fresh || world.monotonic() >= until)
           return { ...page, ended: standing?.ended === true }
         await sleep(world, PAUSE_MS)
       }

@@ -21,7 +21,7 @@ const WAIT_MS = 5000
 const AGAIN = { first: 20, last: 250 } as const
 
 /** The parts of the `World` that a search uses. */
-export type Searching = Pick<World, 'view' | 'embedder' | 'settings' | 'now' | 'later'>
+export type Searching = Pick<World, 'view' | 'embedder' | 'settings' | 'monotonic' | 'later'>
 
 type Reply = ViewQueries['table_semantic']['reply']
 type Question = Pick<
@@ -40,11 +40,11 @@ export async function searchSemantically(
 ): Promise<Exclude<Reply, SemanticProgress>> {
   const { embedder } = world
   if (!embedder) return refuse('table_semantic_search_unavailable', { reason: 'not_configured' })
-  const until = world.now() + Math.min(WAIT_MS, world.settings.deadline / 2)
+  const until = world.monotonic() + Math.min(WAIT_MS, world.settings.deadline / 2)
   let through: number | undefined
   let vector: string | undefined
   for (let attempt = 0; ; attempt++) {
-    const last = world.now() >= until
+    const last = world.monotonic() >= until
     const reply = await world.view(project, 'table_semantic', {
       ...question,
       model: embedder.model,

@@ -243,10 +243,16 @@ export async function sendFile(
       : undefined
   if (!file) return noFile
   if (isRefusal(file)) return file
-  const { status, headers, type, start, end } = planContent(file, (name) =>
-    call.incoming.further(name),
-  )
+  const { status, headers, type, start, end } = planContent(file, call.incoming)
   if (status === 304) return { status, headers }
+  if (status === 412)
+    return {
+      status,
+      headers,
+      body: errorBody(
+        refuse('precondition_failed', undefined, 'The file does not match If-Match.'),
+      ),
+    }
   if (status === 416) {
     const refusal = refuse('range_not_satisfiable', { size_bytes: file.size_bytes })
     return { status, headers, body: errorBody(refusal) }

@@ -19,13 +19,13 @@ const POLL_MS = 200
  * @param signal ends the wait.
  */
 export function conversionsOf(
-  world: Pick<World, 'ask' | 'later' | 'now'>,
+  world: Pick<World, 'ask' | 'later' | 'monotonic'>,
   project: string,
   session_id: string | undefined,
   limitMs: number,
   signal?: AbortSignal,
 ): (artifact_id: string) => Promise<Artifact['conversion']> {
-  const until = world.now() + limitMs
+  const until = world.monotonic() + limitMs
   return async (artifact_id) => {
     if (session_id === undefined) return undefined
     const session = { project, kind: 'session', id: session_id } as const
@@ -33,7 +33,7 @@ export function conversionsOf(
       const file = await world.ask(session, 'attachment', { artifact_id })
       if (!file || isRefusal(file)) return undefined
       if (file.conversion?.state !== 'converting') return file.conversion
-      if (signal?.aborted || world.now() >= until) return file.conversion
+      if (signal?.aborted || world.monotonic() >= until) return file.conversion
       await sleep(world, POLL_MS)
     }
   }

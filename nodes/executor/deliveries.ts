@@ -29,7 +29,16 @@ import { systemOrigin } from './system-origin.ts'
 interface Deliveries {
   readonly world: Pick<
     World,
-    'ask' | 'command' | 'newCommandId' | 'view' | 'unlock' | 'now' | 'random' | 'settings' | 'node'
+    | 'ask'
+    | 'command'
+    | 'newCommandId'
+    | 'view'
+    | 'unlock'
+    | 'now'
+    | 'monotonic'
+    | 'random'
+    | 'settings'
+    | 'node'
   > & { readonly log: Log }
   readonly directory: Directory
   readonly post: Post
@@ -168,7 +177,7 @@ export function deliveries({ world, directory, post }: Deliveries): Handler {
       }
     const { url, schemes, ...secret } = target
     const body = JSON.stringify(opening.body)
-    const begun = world.now()
+    const begun = world.monotonic()
     const answer = await post({
       url,
       schemes,
@@ -182,13 +191,13 @@ export function deliveries({ world, directory, post }: Deliveries): Handler {
         'Content-Type': 'application/json',
         'User-Agent': `${word}-webhooks/1`,
         ...(opening.to.kind === 'webhook' && { [`X-${brand}-Event-Type`]: opening.event_type }),
-        ...signed({ brand, delivery_id, at: begun, body, ...secret }),
+        ...signed({ brand, delivery_id, at: world.now(), body, ...secret }),
       },
     })
-    const now = world.now()
+    const latency = world.monotonic() - begun
     return {
-      ...resultOf(answer, attempt, chance, now),
-      latency_ms: Math.max(0, now - begun),
+      ...resultOf(answer, attempt, chance, world.now()),
+      latency_ms: Math.round(latency),
       ...excerptOf(answer),
     }
   }

@@ -29,7 +29,16 @@ import { type JobLease, jobLease } from './job-lease.ts'
 export interface ExecutorParts {
   readonly world: Pick<
     World,
-    'now' | 'later' | 'command' | 'newCommandId' | 'demand' | 'settings' | 'random' | 'id' | 'fresh'
+    | 'now'
+    | 'monotonic'
+    | 'later'
+    | 'command'
+    | 'newCommandId'
+    | 'demand'
+    | 'settings'
+    | 'random'
+    | 'id'
+    | 'fresh'
   > & { readonly log: Log }
   /** Name of the executor's mailbox. The leases of the executor contain this name. */
   readonly mailbox: string

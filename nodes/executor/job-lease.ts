@@ -18,7 +18,10 @@ const RETRY_MS = { first: 500, last: 10_000 } as const
 
 /** What the leases of an executor share. */
 export interface LeaseHolder {
-  readonly world: Pick<World, 'now' | 'later' | 'command' | 'newCommandId' | 'settings'>
+  readonly world: Pick<
+    World,
+    'now' | 'monotonic' | 'later' | 'command' | 'newCommandId' | 'settings'
+  >
   /** Name of the executor's mailbox. */
   readonly mailbox: string
 }
@@ -53,14 +56,18 @@ export function jobLease(
   return {
     async report(outcome) {
       const command_id = world.newCommandId()
-      const end = world.now() + lease * 1000
+      const end = world.monotonic() + lease * 1000
       for (let failures = 0; ; failures++) {
         const decided = await command(
           'queue.report',
           { job_id, lease_token, ...outcome },
           command_id,
         )
-        if (!isRefusal(decided) || !('retryable' in errors[decided.refused]) || world.now() >= end)
+        if (
+          !isRefusal(decided) ||
+          !('retryable' in errors[decided.refused]) ||
+          world.monotonic() >= end
+        )
           return
         await sleep(world, backoffMs(failures, RETRY_MS))
       }

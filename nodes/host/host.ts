@@ -41,12 +41,13 @@ export class Host {
   readonly #membership: Membership
   readonly #shards = new Map<string, Shard>()
   readonly #busy = new Set<string>()
-  readonly #failed = new FailedTakeovers()
+  readonly #failed: FailedTakeovers
   readonly #leaving = new Map<string, Promise<void>>()
   #stopped = false
 
   constructor(deps: HostDeps, registry: Registry, membership: Membership) {
     this.#deps = { ...deps, quarantine: new Quarantine() }
+    this.#failed = new FailedTakeovers(deps.node)
     this.#registry = registry
     this.#membership = membership
     membership.serve(() => [...this.#shards.keys()])
@@ -57,7 +58,7 @@ export class Host {
   }
   /** Returns the shards that this node fails to take over, with the reasons, as short texts. */
   failures(): readonly string[] {
-    return this.#failed.reports()
+    return this.#failed.reports(this.#deps.clock.elapsed())
   }
 
   /**
@@ -123,12 +124,12 @@ export class Host {
       const should = owners.get(name) === this.#deps.node
       if (!should) this.#failed.delete(name)
       if (mine && entry && entry.owner.node !== this.#deps.node)
-        this.#lose(name, 'the ownership record names another node')
+        this.#giveUp(name, 'the ownership record names another node')
       else if (mine && !should && this.#membership.fresh())
         void this.#exclusively(name, () => this.#release(name, entry?.revision ?? 0))
       // The NATS servers lost their in-memory data, and possibly the newest snapshots as well. The
       // shard is taken over again from the data that is still stored.
-      else if (mine && !entry) this.#lose(name, 'the ownership record is missing')
+      else if (mine && !entry) this.#giveUp(name, 'the ownership record is missing')
       else if (!mine && !should && entry?.owner.node === this.#deps.node) {
         // A takeover or a release failed halfway. The record is cleared, because other nodes never
         // take a shard that a live node seems to own.
@@ -210,7 +211,7 @@ export class Host {
       this.#deps,
       partition,
       number,
-      (reason) => this.#lose(name, reason, shard),
+      (reason) => this.#lost(name, reason, shard),
       async () => {
         const found = await this.#registry.get(`shard.${name}`)
         return found !== undefined && (JSON.parse(found.value) as Owner).node === this.#deps.node
@@ -220,25 +221,34 @@ export class Host {
     try {
       await this.#membership.tell()
       await shard.start(epoch + 1)
-      this.#failed.delete(name)
+      if (this.#shards.get(name) === shard) this.#failed.serve(name, this.#deps.clock.elapsed())
     } catch (error) {
       this.#shards.delete(name)
-      this.#noteFailure(name, error)
+      const reason = error instanceof Error ? error.message : String(error)
+      if (this.#failed.add(name, reason, this.#deps.clock.elapsed())) this.#logFailure(name, error)
       throw error
     }
   }
-  #noteFailure(name: string, error: unknown): void {
-    const reason = error instanceof Error ? error.message : String(error)
-    if (!this.#failed.add(name, reason, this.#deps.clock.elapsed())) return
+  #logFailure(name: string, err: unknown): void {
     this.#deps.log.error(
-      { event: 'shard_takeover_failing', err: error, shard: name },
+      { event: 'shard_takeover_failing', err, shard: name },
       'shard takeover fails repeatedly; see troubleshooting.md, "A shard is not taken over"',
     )
   }
-  #lose(name: string, reason: string, shard = this.#shards.get(name)): void {
+  /** Removes a shard that gave itself up. It is then taken over again. */
+  #lost(name: string, reason: string, shard: Shard): void {
     this.#deps.log.warn({ event: 'shard_lost', shard: name, reason }, 'shard lost')
-    shard?.drop()
-    if (this.#shards.get(name) === shard) this.#shards.delete(name)
+    if (this.#shards.get(name) !== shard) return
+    this.#shards.delete(name)
+    if (this.#failed.lose(name, reason, this.#deps.clock.elapsed()))
+      this.#logFailure(name, new Error(reason))
+  }
+  /** Gives up a shard whose ownership record changed. */
+  #giveUp(name: string, reason: string): void {
+    this.#deps.log.warn({ event: 'shard_lost', shard: name, reason }, 'shard lost')
+    this.#shards.get(name)?.drop()
+    this.#shards.delete(name)
+    this.#failed.delete(name)
   }
   /** Releases a shard gracefully. Concurrent calls share one release. */
   #release(name: string, revision?: number): Promise<void> {

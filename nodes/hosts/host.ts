@@ -22,7 +22,7 @@ import type { Provider } from './provider.ts'
 export interface HostParts {
   readonly world: Pick<
     World,
-    'node' | 'now' | 'later' | 'random' | 'newCommandId' | 'hash' | 'command' | 'log'
+    'node' | 'now' | 'monotonic' | 'later' | 'random' | 'newCommandId' | 'hash' | 'command' | 'log'
   >
   readonly bus: Pick<Bus, 'subscribe'>
   readonly providers: readonly Provider[]

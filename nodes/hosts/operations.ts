@@ -37,7 +37,7 @@ export interface HostLimits {
   readonly operations: number
 }
 export interface OperationParts {
-  readonly world: Pick<World, 'node' | 'now' | 'later' | 'hash' | 'log'>
+  readonly world: Pick<World, 'node' | 'now' | 'monotonic' | 'later' | 'hash' | 'log'>
   readonly actors: Actors
   readonly limits: HostLimits
   readonly launch: LaunchSettings
@@ -168,12 +168,12 @@ export function createOperations(parts: OperationParts): Operations {
     try {
       const { how, error } = await attempt(provider, task, credential, signal)
       if (signal.aborted) return { has: 'unknown' }
-      const until = world.now() + environmentLimits.stale
+      const until = world.monotonic() + environmentLimits.stale
       await actors.insist(
         request,
         'environment.report',
         error === undefined ? { ...mine, outcome: 'done' } : { ...mine, outcome: 'failed', error },
-        () => world.now() >= until,
+        () => world.monotonic() >= until,
       )
       return how
     } finally {

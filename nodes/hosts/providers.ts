@@ -19,7 +19,7 @@ export interface ProviderParts {
   readonly gateway_url: string
   /** URL of the installation, if it is configured. */
   readonly public_url?: string
-  readonly clock: Pick<Clock, 'now' | 'later'>
+  readonly clock: Pick<Clock, 'now' | 'elapsed' | 'later'>
   random(length: number): Uint8Array
   /** Networks in which repository hosts may be, in addition to public addresses. */
   readonly allowed_networks: readonly string[]

@@ -209,12 +209,16 @@ export function createDefinitionResolver(parts: Parts): DefinitionResolver {
     await ended('definition', { confirmed: { revision: stored, at: answer.at } })
   }
 
-  /** Waits until another process's claim ends or expires. Returns the head that was read last. */
+  /**
+   * Waits until another process's claim ends or expires, for at most `limit` milliseconds, because
+   * the clock of that process may be ahead. Returns the head that was read last.
+   */
   async function after(
     key: AgentKey,
     { entry: { claim }, revision }: Versioned<Head>,
+    limit: number,
   ): Promise<Versioned<Head> | undefined> {
-    const patience = Math.max(0, (claim?.until ?? 0) - clock.now())
+    const patience = Math.min(limit, Math.max(0, (claim?.until ?? 0) - clock.now()))
     const until = clock.elapsed() + patience
     for (let pause: number = LOOK.first; ; pause = Math.min(pause * 2, LOOK.last)) {
       const head = await store.head(key)
@@ -233,6 +237,8 @@ export function createDefinitionResolver(parts: Parts): DefinitionResolver {
     const { settings, updated_at } = question.configuration
     const until = clock.elapsed() + 2 * (settings.timeout_ms + MARGIN_MS)
     let head = await store.head(key)
+    /** Revision of the head with the last claim that this process has waited for. */
+    let expired: number | undefined
     while (clock.elapsed() < until) {
       const known = await storedIn(key, head)
       const definition = definitionIn(known)
@@ -243,8 +249,9 @@ export function createDefinitionResolver(parts: Parts): DefinitionResolver {
       const claim = head?.entry.claim
       // An earlier attempt made this claim, but the response of the store was lost.
       if (head && claim?.id === id) return lead(question, trigger, known, head, id)
-      if (head && claim && claim.until > clock.now()) {
-        const waited = await after(key, head)
+      if (head && claim && claim.until > clock.now() && head.revision !== expired) {
+        expired = head.revision
+        const waited = await after(key, head, settings.timeout_ms + MARGIN_MS)
         const ended = waited?.entry.ended
         if (ended?.id === claim.id && ended.configuration === updated_at) {
           const value = await storedIn(key, waited)

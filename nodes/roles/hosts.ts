@@ -44,7 +44,7 @@ export async function startHostsRole({
       installation,
       gateway_url: gateway_url ?? '',
       ...(config.public_url !== undefined && { public_url: config.public_url }),
-      clock: world,
+      clock: { now: world.now, elapsed: world.monotonic, later: world.later },
       random: world.random,
       allowed_networks: repositoryNetworks(config),
       warn: (reason) =>

@@ -111,6 +111,7 @@ function createIndexer(
     cache: VectorCache.open(file.replace(/\.sqlite$/, '.vectors.sqlite')),
     embed: ports.embed,
     now: ports.now,
+    elapsed: systemClock.elapsed,
     later: ports.later,
     alarm: ports.alarm,
   })

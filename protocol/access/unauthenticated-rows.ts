@@ -78,7 +78,13 @@ export const unauthenticated = {
       tag: 'artifacts',
       reply: Type.String({ format: 'binary' }),
       alsoStatus: [206, 304],
-      errors: ['not_found', 'conflict', 'range_not_satisfiable', 'artifact_storage_unavailable'],
+      errors: [
+        'not_found',
+        'conflict',
+        'precondition_failed',
+        'range_not_satisfiable',
+        'artifact_storage_unavailable',
+      ],
     },
   },
   'console.session': {

@@ -109,7 +109,7 @@ export const artifacts = {
     }),
     reply: Type.String({ format: 'binary' }),
     alsoStatus: [206, 304],
-    errors: ['not_found', 'conflict', 'range_not_satisfiable', storage],
+    errors: ['not_found', 'conflict', 'precondition_failed', 'range_not_satisfiable', storage],
   }),
   'artifact.signed_url': query(`POST ${one}/signed-url`, {
     ...read,

@@ -173,12 +173,18 @@ export function driftOf(known: KnownResource, hash: Hash): FieldDifference[] {
 }
 
 /** Returns the fields of an input that are present and that `resourceFacts` lists for the type. */
-export const configured = (
+export function configured(
   type: ResourceTypeName,
   input: ResourceInput,
-): Readonly<Record<string, unknown>> =>
-  Object.fromEntries(
-    Object.entries(input).filter(
-      ([field, value]) => value !== undefined && Object.hasOwn(resourceFacts[type].fields, field),
-    ),
+): Readonly<Record<string, unknown>> {
+  const { fields } = resourceFacts[type]
+  const value = (field: string): unknown => {
+    const other = fields[field]?.emptyMeans
+    return input[field] === '' && other !== undefined ? input[other] : input[field]
+  }
+  return Object.fromEntries(
+    Object.keys(input)
+      .filter((field) => Object.hasOwn(fields, field) && input[field] !== undefined)
+      .map((field) => [field, value(field)]),
   )
+}

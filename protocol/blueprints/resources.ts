@@ -149,7 +149,13 @@ const channel = CreateChannel.properties
 const ChannelResource = Closed({
   ...own,
   name: Type.String({ ...channel.name }),
-  display_name: channel.display_name,
+  display_name: Type.Optional(
+    Type.String({
+      ...channel.display_name,
+      minLength: 0,
+      description: 'An empty text removes the display name; the name is shown then',
+    }),
+  ),
   topic: channel.topic,
   private: channel.private,
 })

@@ -23,6 +23,8 @@ export interface FieldFacts {
   readonly as?: string
   /** A value that is equivalent to an absent field. */
   readonly empty?: unknown
+  /** An empty text stands for the value of this other field. */
+  readonly emptyMeans?: string
   /** The field cannot change once the resource has been created. */
   readonly immutable?: true
   /** Returns a fault for each part of a change that is not allowed, with its path in the record. */
@@ -356,7 +358,8 @@ export const resourceFacts: Readonly<Record<ResourceTypeName, TypeFacts>> = {
     fields: {
       name: { immutable: true },
       private: { empty: false },
-      ...fields('display_name', 'topic'),
+      display_name: { emptyMeans: 'name' },
+      ...fields('topic'),
     },
   },
 }

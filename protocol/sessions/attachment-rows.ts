@@ -72,7 +72,12 @@ export const attachments = {
     summary: 'Content of a file, or one range of it',
     reply: Type.String({ format: 'binary' }),
     alsoStatus: [206, 304],
-    errors: ['not_found', 'range_not_satisfiable', 'artifact_storage_unavailable'],
+    errors: [
+      'not_found',
+      'precondition_failed',
+      'range_not_satisfiable',
+      'artifact_storage_unavailable',
+    ],
   }),
   'session.detach': command(`DELETE ${S}/:artifact_id`, {
     ...act,

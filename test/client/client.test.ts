@@ -92,6 +92,19 @@ t.test('slots fill the path, queries the query string, the rest is the body', as
   )
 })
 
+t.test('a parameter that a URL would resolve is refused before the request', async (t) => {
+  const { client, sent } = answered([])
+  for (const dots of ['.', '..']) {
+    // `DELETE …/projects/shop/sessions/..` would be `DELETE …/projects/shop/`.
+    await t.rejects(client.session.delete({ session_id: dots }), {
+      code: 'bad_request',
+      message: `session_id must not be "${dots}".`,
+    })
+    await t.rejects(client.run.list({ project: dots }), { code: 'bad_request' })
+  }
+  t.strictSame(sent, [])
+})
+
 t.test(
   'a failed request is repeated with the same key, at the next address if needed',
   async (t) => {
@@ -226,6 +239,17 @@ t.test('a response that is not from the service is reported, and not repeated', 
     })
   const lossy = client({ url: 'http://a.test', key: 'k', fetch: cut, pause: noPause })
   t.match(await lossy.run.get({ id: 'run_1' }), { id: 'run_1' }, 'incomplete JSON is repeated')
+})
+
+t.test('an error in another format is reported by its status', async (t) => {
+  for (const body of [{ error: 'no' }, { error: { message: 'no' } }, { message: 'no' }, []]) {
+    const { client: baton } = answered([{ status: 403, body }])
+    await t.rejects(baton.run.get({ id: 'run_1' }), {
+      status: 403,
+      code: 'internal',
+      message: /403/,
+    })
+  }
 })
 
 t.test('a key or header with an invalid character is refused without its value', async (t) => {

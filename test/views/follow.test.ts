@@ -271,3 +271,18 @@ t.test('stopping refuses waiting queries and applies nothing more', async (t) =>
   t.equal(view.position(), 0)
   view.close()
 })
+
+t.test('a beginning that is deleted while the view is behind is noticed', async (t) => {
+  const { journal, follower, deliver, view, alarms } = world()
+  journal.commit(0, started('run_1', 1))
+  await follower.start()
+  await deliver(...journal.messages)
+  journal.commit(1, started('run_2', 2))
+  journal.commit(1, started('run_3', 3))
+  const next = journal.commit(0, started('run_4', 4))
+  journal.messages.splice(0, 3)
+  await deliver(next)
+  t.strictSame(ids({ answer: view.ask('run.list', 'prj_a', {}) as Answer }), ['run_4', 'run_1'])
+  t.match(view.ask('feed', 'prj_a', { after: 0, limit: 10 }), { oldest: cursorOf(4, 0) })
+  t.strictSame(alarms, [])
+})

@@ -223,14 +223,22 @@ export const revokeSessions = (
   { principals }: ConsoleOwner,
 ): Decided<ConsoleEvent, undefined> => ended(sessionsOf(state, { principals }), 'revoked')
 
-/** Creates an account, or adds users to it. A user of the same project is replaced. */
+/**
+ * Creates an account, or adds users to it. A user of the same project is replaced, but not by an
+ * empty id, which another sign-in of the same person may send at the same time.
+ */
 export function putAccount(
   { accounts }: ConsoleHolder,
   { id, issuer, subject, users }: In<'console_account.put'>,
 ): Decided<ConsoleEvent, ConsoleCommands['console_account.put']['reply']> {
   const before = getOwn(accounts, id)
-  const changed =
-    !before || Object.entries(users).some(([project, user]) => before.users[project] !== user)
+  const added = Object.fromEntries(
+    Object.entries(users).filter(([project, user]) => {
+      const known = before && getOwn(before.users, project)
+      return known === undefined || (user !== '' && user !== known)
+    }),
+  )
+  const changed = !before || Object.keys(added).length > 0
   return {
     events: changed
       ? [
@@ -239,7 +247,7 @@ export function putAccount(
             id,
             issuer,
             subject,
-            users: { ...before?.users, ...users },
+            users: { ...before?.users, ...added },
           },
         ]
       : [],

@@ -5,7 +5,8 @@
  * V1. A request is open for ten minutes. It is answered at most once and yields at most one token.
  * V2. At most 200 requests are stored, and at most 20 per client address. All IPv6 addresses of a
  *     /64 network count as one address. A request that yielded no token is stored for ten minutes
- *     after it expires, so that its device can read the reason.
+ *     after it expires, so that its device can read the reason, unless new requests need its place.
+ *     Many addresses together therefore cannot block the sign-in of all others.
  * V3. Only a user can answer a request, and only for their own project. A request that specifies
  *     another project cannot be approved. An approval is valid while the credential with which it
  *     was given is valid.
@@ -76,20 +77,43 @@ const shown = ({
   expires_at: timestamp(expires_at),
 })
 
+/**
+ * Returns the id of the request that a new one replaces: the oldest of those that can no longer
+ * yield a token, otherwise the oldest open one of the address with the most open requests. Requests
+ * that were approved stay.
+ */
+function replaceable({ devices }: DeviceHolder, now: number): string | undefined {
+  const all = Object.entries(devices).sort(([, a], [, b]) => a.expires_at - b.expires_at)
+  const over = all.find(([, { denied, expires_at }]) => denied || expires_at <= now)
+  if (over) return over[0]
+  const counts = new Map<string, number>()
+  const open = all.flatMap(([id, { approval, address }]) => {
+    if (approval) return []
+    const of = limitedAddress(address)
+    counts.set(of, (counts.get(of) ?? 0) + 1)
+    return { id, of }
+  })
+  const most = Math.max(...counts.values())
+  return open.find(({ of }) => counts.get(of) === most)?.id
+}
+
 /** Opens a sign-in request of a device. */
 export function requestDevice(
-  { devices }: DeviceHolder,
+  state: DeviceHolder,
   { id, user_code, label, client, project_handle, address }: In<'device.request'>,
   { at }: Cause,
 ): Decision<DeviceEvent, DeviceCommands['device.request']['reply']> {
+  const { devices } = state
   const kept = Object.values(devices)
   const counted = limitedAddress(address)
   const ofAddress = kept.filter((login) => limitedAddress(login.address) === counted).length
+  const isFull = kept.length >= DEVICE_LIMITS.requests
+  const replaced = isFull ? replaceable(state, at) : undefined
   const limit =
-    kept.length >= DEVICE_LIMITS.requests
-      ? DEVICE_LIMITS.requests
-      : ofAddress >= DEVICE_LIMITS.ofAddress
-        ? DEVICE_LIMITS.ofAddress
+    ofAddress >= DEVICE_LIMITS.ofAddress
+      ? DEVICE_LIMITS.ofAddress
+      : isFull && replaced === undefined
+        ? DEVICE_LIMITS.requests
         : undefined
   if (limit !== undefined)
     return refuse('conflict', { limit }, 'Too many devices are waiting to sign in.')
@@ -97,6 +121,7 @@ export function requestDevice(
     return refuse('already_exists', { field: 'user_code' })
   return {
     events: [
+      ...(replaced === undefined ? [] : [{ type: 'device.ended', id: replaced } as const]),
       {
         type: 'device.requested',
         id,

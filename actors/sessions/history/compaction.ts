@@ -50,7 +50,7 @@ export function beginCompaction(
     return false
   const rows = coverable(state)
   const [first, last] = [rows[0], rows.at(-1)]
-  if (!first || !last || rows.every(({ entry_type }) => entry_type === 'compaction')) return false
+  if (!first || !last) return false
   const pass: Pass = {
     trigger,
     from_sequence: first.sequence ?? 0,
@@ -82,14 +82,34 @@ export function beginCompaction(
   return true
 }
 /**
- * Returns the rows that a summary may replace: the last summary, and the rows that are older than
- * all turns that have not ended.
+ * Returns the rows that the next summary covers in addition to the last one: those that are older
+ * than all turns that have not ended.
  */
 function coverable({ window, turns }: SessionState): SessionState['window'] {
   const before = Math.min(...Object.values(turns).map(({ work }) => work.before))
-  return window.filter(
-    ({ sequence, entry_type }) => entry_type === 'compaction' || (sequence ?? 0) <= before,
+  return withoutOpenCalls(
+    window.filter(
+      ({ sequence, entry_type }) => entry_type !== 'compaction' && (sequence ?? 0) <= before,
+    ),
   )
+}
+/**
+ * Removes the newest tool uses, with the rows after them, if some of their results have not been
+ * appended yet. A summary would otherwise separate the results from their tool uses.
+ */
+function withoutOpenCalls(rows: SessionState['window']): SessionState['window'] {
+  const open = new Set<string>()
+  let begin = 0
+  for (const [index, { role, content }] of rows.entries()) {
+    if (role === 'assistant' && rows[index - 1]?.role !== 'assistant') open.clear()
+    for (const block of content) {
+      if (block.type === 'tool_use') {
+        if (open.size === 0) begin = index
+        open.add(block.id)
+      } else if (block.type === 'tool_result') open.delete(block.tool_use_id)
+    }
+  }
+  return open.size > 0 ? rows.slice(0, begin) : rows
 }
 
 /**

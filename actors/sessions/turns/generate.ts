@@ -5,6 +5,7 @@
  */
 
 import type { JsonObject } from '../../../protocol/common.ts'
+import { getOwn } from '../../../protocol/lookup.ts'
 import { costOf } from '../../../protocol/loops/credits.ts'
 import { extended } from '../../../protocol/rules/extended.ts'
 import { isJsonObject } from '../../../protocol/rules/json-object.ts'
@@ -29,15 +30,18 @@ import { openSegment } from './segment.ts'
  * Returns the rows that the model is shown in a generation of a turn: those that were final when
  * the generation began, with the rows of the turn last. This changes the order if the turn was
  * queued. Its input can then precede the answer of an earlier turn in the window, but the model
- * must see it after that answer.
+ * must see it after that answer. For the same reason, the inputs of turns that are still queued are
+ * omitted.
  */
 export function generationRows(
-  { window }: SessionState,
+  { window, turns }: Pick<SessionState, 'window' | 'turns'>,
   turn_id: string,
   through: number,
 ): TranscriptMessage[] {
+  const isShown = ({ turn_id: of = '' }: TranscriptMessage): boolean =>
+    of === turn_id || getOwn(turns, of)?.work.generations !== 0
   const rows = window.filter(
-    ({ sequence, entry_type }) => entry_type === 'compaction' || (sequence ?? 0) <= through,
+    (row) => row.entry_type === 'compaction' || ((row.sequence ?? 0) <= through && isShown(row)),
   )
   return [
     ...rows.filter((row) => row.turn_id !== turn_id),

@@ -2,17 +2,14 @@
  * Infers the columns of a table from the records of a file, and converts values between files and
  * the types of columns. Pure functions.
  */
-import type { ColumnType } from '../../../protocol/tables/schema.ts'
+import type { Column, ColumnType } from '../../../protocol/tables/schema.ts'
 import { isOfType } from '../../../protocol/tables/values.ts'
 import { Mistake } from '../mistake.ts'
 import { inexactFault, inexactInteger } from './exact.ts'
 import type { FileFormat, FileRecord } from './records.ts'
 
 /** The part of a column definition that file conversion uses. */
-export interface FileColumn {
-  readonly name: string
-  readonly type: ColumnType
-}
+export type FileColumn = Pick<Column, 'name' | 'type' | 'required' | 'default'>
 /**
  * Decimal numbers without leading zeros and with at most 15 digits, which do not change when they
  * are converted to a double and back. Other numerals, such as `007` and long account numbers, are
@@ -75,7 +72,19 @@ function common(known: ColumnType | undefined, next: ColumnType, format: FileFor
 }
 
 /**
- * Converts a record to the data of a row. A CSV field without a value is omitted.
+ * Returns the columns for which a new row must contain null if it has no value. Otherwise, the
+ * service would set the default of the column.
+ */
+export const clearedByEmpty = (columns: readonly FileColumn[]): ReadonlySet<string> =>
+  new Set(
+    columns
+      .filter(({ required, default: standard }) => !required && standard !== undefined)
+      .map(({ name }) => name),
+  )
+
+/**
+ * Converts a record to the data of a row. A CSV field without a value is omitted, or null if its
+ * column is one of `cleared`.
  * @throws Mistake if a CSV field does not have the type of its column, or is a number that would be
  * changed.
  */
@@ -83,11 +92,12 @@ export function dataOf(
   { line, values }: FileRecord,
   columns: ReadonlyMap<string, ColumnType>,
   format: FileFormat,
+  cleared: ReadonlySet<string> = new Set(),
 ): Record<string, unknown> {
   if (format === 'jsonl') return values as Record<string, unknown>
   return Object.fromEntries(
     Object.entries(values).flatMap(([name, text]) => {
-      if (text === undefined) return []
+      if (text === undefined) return cleared.has(name) ? [[name, null]] : []
       const type = columns.get(name) ?? 'string'
       const inexact = isText(type) ? undefined : inexactInteger(String(text))
       if (inexact !== undefined) throw new Mistake(inexactFault(line, inexact))

@@ -3,8 +3,8 @@
  * memory use is bounded. A row that changes during the export is written as it was at some moment
  * of the export.
  */
-import { once } from 'node:events'
-import { createWriteStream } from 'node:fs'
+import { randomUUID } from 'node:crypto'
+import { chmodSync, createWriteStream, realpathSync, renameSync, rmSync, statSync } from 'node:fs'
 import { type Command, Option } from 'commander'
 import { api } from '../../../protocol/api.ts'
 import type { TableRow } from '../../../protocol/tables/schema.ts'
@@ -80,8 +80,10 @@ export function addExport(parent: Command, shell: Shell): void {
           cursor = page.next_cursor
           if (cursor === undefined) break
         }
-      } finally {
         await out.end()
+      } catch (error) {
+        await out.discard()
+        throw error
       }
       if (file !== undefined)
         shell.note(`Wrote ${count} ${count === 1 ? 'row' : 'rows'} to ${file}.`)
@@ -91,30 +93,66 @@ export function addExport(parent: Command, shell: Shell): void {
 
 interface Output {
   line(text: string): Promise<void> | void
+  /** Completes the output. */
   end(): Promise<void> | void
+  /** Discards the output of a failed export, as far as possible. */
+  discard(): Promise<void> | void
 }
-/** Opens the destination. `line` resolves when the destination accepts more data. */
+/**
+ * Opens the destination. `line` resolves when the destination accepts more data. A file appears when
+ * it is complete, unless it is a device or a pipe, which is written directly.
+ */
 function openOutput(file: string | undefined, shell: Shell): Output {
-  if (file === undefined) return { line: (text) => shell.print(text), end: () => {} }
-  const stream = createWriteStream(file)
+  if (file === undefined)
+    return { line: (text) => shell.print(text), end: () => {}, discard: () => {} }
+  const failed = (error: Error) => new Mistake(`${file} cannot be written: ${error.message}`)
+  const before = statSync(file, { throwIfNoEntry: false })
+  if (before?.isDirectory()) throw new Mistake(`${file} is a folder. Name the file to write.`)
+  const isWhole = before === undefined || before.isFile()
+  // A link stays a link, and its target is replaced.
+  const target = before?.isFile() ? realpathSync(file) : file
+  const part = isWhole ? `${target}.${randomUUID().slice(0, 8)}.part` : target
+  const stream = createWriteStream(part, { ...(before && isWhole && { mode: before.mode }) })
   let failure: Error | undefined
   stream.on('error', (error) => {
     failure ??= error
   })
   const check = (): void => {
-    if (failure) throw new Mistake(`${file} cannot be written: ${failure.message}`)
+    if (failure) throw failed(failure)
+  }
+  /** Resolves after one of the events. A failure of the stream ends with `close`. */
+  const reached = (...events: readonly ('drain' | 'close')[]): Promise<void> =>
+    new Promise((done) => {
+      const end = () => {
+        for (const event of events) stream.off(event, end)
+        done()
+      }
+      for (const event of events) stream.on(event, end)
+    })
+  const close = async (): Promise<void> => {
+    stream.end()
+    if (!stream.closed) await reached('close')
   }
   return {
     line: async (text) => {
       check()
-      if (!stream.write(`${text}\n`))
-        await Promise.race([once(stream, 'drain'), once(stream, 'close')])
+      if (!stream.write(`${text}\n`)) await reached('drain', 'close')
       check()
     },
     end: async () => {
-      stream.end()
-      if (!stream.closed) await once(stream, 'close')
+      await close()
       check()
+      if (!isWhole) return
+      try {
+        if (before) chmodSync(part, before.mode)
+        renameSync(part, target)
+      } catch (error) {
+        throw failed(error as Error)
+      }
+    },
+    discard: async () => {
+      await close()
+      if (isWhole) rmSync(part, { force: true })
     },
   }
 }

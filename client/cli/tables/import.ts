@@ -2,7 +2,7 @@
  * `baton table import`: inserts the rows of a file in bulk and in file order, or upserts each row
  * with a separate request. The file is streamed. The columns are shown before anything is written.
  */
-import { createReadStream, statSync } from 'node:fs'
+import { createReadStream, type Stats, statSync } from 'node:fs'
 import type { Readable } from 'node:stream'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { api } from '../../../protocol/api.ts'
@@ -13,7 +13,7 @@ import type { Transport } from '../../transport.ts'
 import { clientFor, connected } from '../connection/connection.ts'
 import { Mistake } from '../mistake.ts'
 import type { Shell } from '../shell.ts'
-import { dataOf, type FileColumn, inferColumns } from './columns.ts'
+import { clearedByEmpty, dataOf, type FileColumn, inferColumns } from './columns.ts'
 import { type FileFormat, type FileRecord, fileFormats, formatOf, readRecords } from './records.ts'
 import { findTable } from './table.ts'
 import { insertRows, upsertRows } from './write.ts'
@@ -105,9 +105,10 @@ async function importFile(
   const types = new Map(columns.columns.map((column) => [column.name, column.type]))
   const bar = shell.progress?.('rows')
   let done = 0
+  const cleared = clearedByEmpty(flags.upsert ? [] : table.schema.columns)
   const rows = async function* () {
     for await (const record of continued(sample, records))
-      yield { line: record.line, data: dataOf(record, types, format) }
+      yield { line: record.line, data: dataOf(record, types, format, cleared) }
   }
   const advanced = (count: number): void => {
     done += count
@@ -205,12 +206,14 @@ const create = async (
  */
 function openFile(file: string): { readonly stream: Readable; part(): number } {
   if (file === '-') return { stream: process.stdin, part: () => 0 }
-  let size: number
+  let stat: Stats
   try {
-    size = statSync(file).size
+    stat = statSync(file)
   } catch (error) {
     throw new Mistake(`${file} cannot be read: ${(error as Error).message}`)
   }
+  if (stat.isDirectory()) throw new Mistake(`${file} is a folder. Name the file to read.`)
+  const { size } = stat
   const stream = createReadStream(file)
   return { stream, part: () => (size === 0 ? 0 : stream.bytesRead / size) }
 }

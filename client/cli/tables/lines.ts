@@ -1,9 +1,10 @@
 /**
  * Writes rows as lines of a file, in the format that `records.ts` reads. A CSV file contains a
- * header and the columns of the schema. A JSON Lines file contains all stored values.
+ * header and the columns of the schema. A JSON Lines file contains all stored values, and null for a
+ * column with a default that has no value, so that an import does not set the default.
  */
 import { stringify } from 'csv-stringify/sync'
-import { type FileColumn, textOf } from './columns.ts'
+import { clearedByEmpty, type FileColumn, textOf } from './columns.ts'
 import type { FileFormat } from './records.ts'
 import { forSpreadsheet } from './spreadsheet.ts'
 
@@ -29,7 +30,17 @@ export const recordOf = (
           return spreadsheet && field !== undefined ? forSpreadsheet(field) : field
         }),
       )
-    : JSON.stringify(data)
+    : JSON.stringify(withNulls(data, columns))
+
+const withNulls = (
+  data: Readonly<Record<string, unknown>>,
+  columns: readonly FileColumn[],
+): Readonly<Record<string, unknown>> => {
+  const empty = [...clearedByEmpty(columns)].filter((name) => !Object.hasOwn(data, name))
+  return empty.length === 0
+    ? data
+    : { ...data, ...Object.fromEntries(empty.map((name) => [name, null])) }
+}
 
 /**
  * Formats a CSV record. Empty strings are quoted to distinguish them from fields without a value.

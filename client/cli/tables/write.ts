@@ -11,7 +11,7 @@ import { Mistake } from '../mistake.ts'
 
 /** Maximum size of a bulk insert in characters of JSON, far below the request limit. */
 const MAX_BULK_LENGTH = 1_048_576
-/** Maximum number of concurrent updates. */
+/** Maximum number of updates that run, or wait for an earlier one of the same identity. */
 const MAX_CONCURRENT = 16
 
 export interface Target {
@@ -62,6 +62,7 @@ export async function insertRows(target: Target, rows: AsyncIterable<FileRow>): 
  */
 export async function upsertRows(target: Target, rows: AsyncIterable<FileRow>): Promise<void> {
   const active = new Map<unknown, Promise<void>>()
+  const running = new Set<Promise<void>>()
   let failure: unknown
   const send = async (
     { line, data }: FileRow,
@@ -80,12 +81,14 @@ export async function upsertRows(target: Target, rows: AsyncIterable<FileRow>): 
     if (failure !== undefined) break
     const identity = row.data[target.identity]
     const sent: Promise<void> = send(row, active.get(identity)).then(() => {
+      running.delete(sent)
       if (active.get(identity) === sent) active.delete(identity)
     })
     active.set(identity, sent)
-    if (active.size >= MAX_CONCURRENT) await Promise.race(active.values())
+    running.add(sent)
+    if (running.size >= MAX_CONCURRENT) await Promise.race(running)
   }
-  await Promise.all(active.values())
+  await Promise.all(running)
   if (failure !== undefined) throw failure
 }
 

@@ -11,7 +11,7 @@ import type { AccountUsers } from '../../../protocol/access/console-rows.ts'
 import type { OrganizationDirectory } from '../../../protocol/access/directory.ts'
 import { SIGN_IN_PRINCIPAL } from '../../../protocol/access/identity.ts'
 import type { Origin } from '../../../protocol/entry.ts'
-import { isRefusal, type Refusal } from '../../../protocol/errors.ts'
+import { errors, isRefusal, type Refusal } from '../../../protocol/errors.ts'
 import { getOwn } from '../../../protocol/lookup.ts'
 import type { Edge } from '../../call.ts'
 import { sendNew } from '../../http/send.ts'
@@ -53,8 +53,9 @@ interface SignedIn {
 }
 
 /**
- * Creates and updates the users of a person. Returns the account, or the first refusal. Returns
- * undefined if no active user of the person has a role.
+ * Creates and updates the users of a person. Returns the account, or a refusal. Returns undefined
+ * if no active user of the person has a role. A project that accepts no new users does not prevent
+ * the person from signing in to other projects.
  */
 export async function alignPerson(
   { world, directory }: Edge,
@@ -94,7 +95,15 @@ export async function alignPerson(
       },
       origin,
     )
-    if (isRefusal(outcome)) return outcome
+    if (isRefusal(outcome)) {
+      // Roles of an existing user may have to be removed, so the sign-in fails.
+      if (getOwn(before, project) || errors[outcome.refused].status >= 500) return outcome
+      world.log.warn(
+        { event: 'sign_in_user_refused', project, code: outcome.refused, reason: outcome.message },
+        'a project refused a new user who signs in',
+      )
+      return { project, none: outcome }
+    }
     const { user, changed, unknown } = outcome.reply
     if (changed) await world.forget(project)
     if (unknown.length > 0)
@@ -104,16 +113,18 @@ export async function alignPerson(
       )
     return { project, user }
   })
-  const refused = outcomes.find(isRefusal)
-  if (refused) return refused
-  const users = outcomes.flatMap((one) => (isRefusal(one) || !one.user ? [] : [one]))
+  const failed = outcomes.find(isRefusal)
+  if (failed) return failed
+  const decided = outcomes.flatMap((one) => (isRefusal(one) ? [] : [one]))
+  const users = decided.flatMap((one) => (one.user ? [one] : []))
   const saved = await put(
     Object.fromEntries(users.map(({ project, user }) => [project, user?.id ?? ''])),
   )
   if (isRefusal(saved)) return saved
   const changed = announced.reply.changed || saved.reply.changed
   const enters = users.some(({ user }) => user?.active && user.roles > 0)
-  return enters ? { account, changed } : undefined
+  if (enters) return { account, changed }
+  return decided.find((one) => one.none)?.none
 }
 
 /** The principal that assigns roles at sign-in. */

@@ -97,12 +97,16 @@ async function send(
   incoming: Incoming,
   download: boolean,
 ): Promise<Answer | Refusal> {
-  const { status, headers, type, start, end } = planContent(
-    artifact,
-    (name) => incoming.further(name),
-    download,
-  )
+  const { status, headers, type, start, end } = planContent(artifact, incoming, download)
   if (status === 304) return { status, headers }
+  if (status === 412)
+    return {
+      status,
+      headers,
+      body: errorBody(
+        refuse('precondition_failed', undefined, 'The file does not match If-Match.'),
+      ),
+    }
   if (status === 416)
     return {
       status,

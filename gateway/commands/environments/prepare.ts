@@ -168,14 +168,14 @@ const update: Prepare = async (edge, call, _, origin) => {
   const faults = reservedFaults(edge, tags === undefined ? {} : { tags })
   if (faults.length > 0) return refuseFields(...faults)
   if (scope === undefined && owned_by === undefined) return {}
-  const until = edge.world.now() + edge.world.settings.deadline
+  const until = edge.world.monotonic() + edge.world.settings.deadline
   const first = await takeName(edge, call, origin)
   if (isRefusal(first)) return first
   return {
     input: first,
     revise: async (outcome) => {
       if (!isRefusal(outcome) || outcome.details?.['record'] !== 'changed') return undefined
-      return edge.world.now() >= until
+      return edge.world.monotonic() >= until
         ? refuse('service_unavailable', { retry_after: 1 })
         : takeName(edge, call, origin)
     },

@@ -10,7 +10,7 @@ import { FactReader } from './fact-reader.ts'
 
 /** A table of a project, and the `world` through which it is read. The table need not exist. */
 export interface TableAt {
-  readonly world: Pick<World, 'ask' | 'view' | 'now' | 'settings'>
+  readonly world: Pick<World, 'ask' | 'view' | 'monotonic' | 'settings'>
   readonly project: string
   readonly id: string
   /**

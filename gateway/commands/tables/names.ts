@@ -44,13 +44,13 @@ async function withClaim(
   const { world } = edge
   const first = await claimName(edge, call, table_id, origin)
   if (isRefusal(first)) return first
-  const until = world.now() + world.settings.deadline
+  const until = world.monotonic() + world.settings.deadline
   let last = first
   return {
     input: { claim: first },
     revise: async (outcome) => {
       if (!isRefusal(outcome) || outcome.details?.['claim'] !== 'lapsed') return undefined
-      if (world.now() >= until) return refuse('service_unavailable', { retry_after: 1 })
+      if (world.monotonic() >= until) return refuse('service_unavailable', { retry_after: 1 })
       const next = await claimName(edge, call, table_id, origin)
       if (isRefusal(next)) return next
       last = next

@@ -48,12 +48,12 @@ async function withFacts<N extends RowCommand, R>(
   const { world } = at
   const facts = await readFacts(at, asked, false)
   if (isRefusal(facts)) return facts
-  const until = world.now() + world.settings.deadline
+  const until = world.monotonic() + world.settings.deadline
   return {
     input: { facts },
     revise: async (outcome) => {
       if (isRefusal(outcome) || !isStale(outcome.reply)) return undefined
-      if (world.now() >= until) return overdue
+      if (world.monotonic() >= until) return overdue
       const later = await readFacts(at, asked, true)
       return isRefusal(later) ? later : { facts: later }
     },

@@ -52,7 +52,7 @@ export interface Previews {
   /** Discards the output of all generations. */
   stop(): void
 }
-type Ports = Pick<World, 'ask' | 'now' | 'later' | 'preview' | 'onPreviewed'>
+type Ports = Pick<World, 'ask' | 'now' | 'monotonic' | 'later' | 'preview' | 'onPreviewed'>
 
 /** Time without a chunk after which the output of a generation is discarded, in milliseconds. */
 const IDLE_TIMEOUT_MS = 300_000
@@ -127,7 +127,7 @@ export function openPreviews(world: Ports): Previews {
     const { collected, run_id, generation } = publisher
     if (collected.length === 0) return
     publisher.collected = []
-    publisher.sent = world.now()
+    publisher.sent = world.monotonic()
     world.preview(generation.project, generation.session_id, collected)
     if (run_id !== undefined) world.preview(generation.project, run_id, collected)
   }
@@ -144,7 +144,7 @@ export function openPreviews(world: Ports): Previews {
   }
   const watch = (publisher: Publisher): void => {
     publisher.forget = world.later(IDLE_TIMEOUT_MS, () => {
-      if (world.now() - publisher.touched >= IDLE_TIMEOUT_MS) drop(publisher)
+      if (world.monotonic() - publisher.touched >= IDLE_TIMEOUT_MS) drop(publisher)
       else watch(publisher)
     })
   }
@@ -175,7 +175,7 @@ export function openPreviews(world: Ports): Previews {
     })
     if (n === 1) sendCollected(publisher)
     else if (collected.length === 1) {
-      if (at - publisher.sent >= COLLECT_MS) due(publisher)
+      if (world.monotonic() - publisher.sent >= COLLECT_MS) due(publisher)
       else collecting(publisher)
     }
   }
@@ -218,7 +218,7 @@ export function openPreviews(world: Ports): Previews {
       sent: 0,
       size: 0,
       last: -1,
-      touched: world.now(),
+      touched: world.monotonic(),
       unsubscribe: () => {},
       forget: () => {},
     }
@@ -238,7 +238,7 @@ export function openPreviews(world: Ports): Previews {
           ?.find(({ generation: { attempt } }) => attempt === generation.attempt) ??
         open(generation)
       const chunk: PreviewChunk = { delta, sequence, at: world.now() }
-      publisher.touched = chunk.at
+      publisher.touched = world.monotonic()
       // A chunk whose number does not exceed the last one is a repeat, or arrived too late to be
       // published.
       if (sequence !== undefined && sequence <= publisher.last) return

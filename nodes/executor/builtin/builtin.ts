@@ -36,6 +36,7 @@ export interface Service {
     | 'id'
     | 'later'
     | 'live'
+    | 'monotonic'
     | 'now'
     | 'organization'
     | 'seal'

@@ -89,7 +89,7 @@ export const callWorkflow =
     const begun = await begin(service, called, handle, call.parameters)
     if (isRefusal(begun)) return begun
     const { run_id } = begun
-    const until = world.now() + RESULT_TIMEOUT_MS
+    const until = world.monotonic() + RESULT_TIMEOUT_MS
     let heard = () => {}
     const deaf = world.live(project, 'run', run_id, () => heard())
     try {
@@ -107,7 +107,7 @@ export const callWorkflow =
                     ? `failed: ${run.error_message ?? run.error_type ?? ''}`
                     : 'was cancelled'),
               )
-        if (signal.aborted || world.now() >= until)
+        if (signal.aborted || world.monotonic() >= until)
           return {
             run_id,
             status: isRefusal(run) ? 'queued' : run.status,

@@ -45,7 +45,7 @@ export function toMessages(messages: readonly Said[], provider: string): ModelMe
 function assistantPart(block: JsonObject, provider: string): AssistantPart[] {
   const { type } = block
   if (type === 'text')
-    return text(block['text']) === '' ? [] : [{ type, text: text(block['text']) }]
+    return text(block['text']).trim() === '' ? [] : [{ type, text: text(block['text']) }]
   if (type === 'tool_use')
     return [
       {
@@ -97,7 +97,7 @@ function resultOf(block: JsonObject, tools: ReadonlyMap<string, string>): Result
 function userPart(block: JsonObject): UserPart[] {
   const { type } = block
   if (type === 'text')
-    return text(block['text']) === '' ? [] : [{ type, text: text(block['text']) }]
+    return text(block['text']).trim() === '' ? [] : [{ type, text: text(block['text']) }]
   if (type !== 'image' && type !== 'document') return []
   const source = object(block['source'])
   const title = text(block['title']) || type

@@ -5,8 +5,8 @@
  * Invariants:
  * T0. A shard whose fence cannot be stored, or whose journal has missing or unreadable entries,
  *     refuses writes (`WriteGate`). It still answers reads, unless its state could not be read.
- * T1. The fence has a higher epoch than any envelope before it. A replay applies only envelopes
- *     before the fence.
+ * T1. The fence has a higher epoch than any envelope before it, also than those that were deleted
+ *     with the beginning of the journal. A replay applies only envelopes before the fence.
  * T2. After the replay, every actor that changed since the `state` of the checkpoint is in memory.
  *     Every other actor is fully described by its snapshot, or by its entries up to its last event
  *     in the index of ended actors.
@@ -55,7 +55,10 @@ const MAX_REPLAY_TURN_MS = 20
 const RETRY_DELAYS_MS = [500, 1500, 3000]
 
 interface TakeoverParts {
-  readonly checkpointer: Pick<Checkpointer, 'load' | 'complete' | 'confirm' | 'reset'>
+  readonly checkpointer: Pick<
+    Checkpointer,
+    'load' | 'complete' | 'confirm' | 'reset' | 'storedEpoch'
+  >
   readonly gate: Pick<WriteGate, 'latch'>
   /** Whether this node is still the recorded owner of the shard. */
   held(): Promise<boolean>
@@ -91,8 +94,11 @@ export async function takeOver(
     await assertHeld()
     return []
   }
-  const before = last ? parseEnvelope(envelopeText(last.data)).epoch : 0
-  if (last) instances.inherit()
+  // Without an envelope, the shard is new, or the beginning of the journal was deleted.
+  const before = last
+    ? parseEnvelope(envelopeText(last.data)).epoch
+    : await checkpointer.storedEpoch()
+  if (before > 0) instances.inherit()
   position.epoch = Math.max(epoch, before + 1)
   position.sequence = last?.sequence ?? 0
   const stopped = deps.stopped?.(partition)

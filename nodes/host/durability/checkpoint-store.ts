@@ -137,6 +137,12 @@ export class Checkpoint implements Covered {
     this.#mark = mark
     return texts.flatMap((text) => (text ? parse<T>(text.data) : []))
   }
+  /** Returns the epoch of the owner that stored the record; 0 if there is no record. */
+  async storedEpoch(): Promise<number> {
+    const { deps, partition } = this.#context
+    const found = await deps.snapshots.get(partition, this.#key('checkpoint'))
+    return found ? (parse<Partial<Mark>>(found.data).epoch ?? 0) : 0
+  }
   /**
    * Stores an empty checkpoint, for an owner that replays everything. While the gate is latched,
    * the checkpoint becomes empty in memory only.

@@ -108,6 +108,12 @@ export class Checkpointer {
     return { sequence, state }
   }
   /**
+   * Returns the epoch of the owner that stored the checkpoint; 0 if there is none.
+   */
+  storedEpoch(): Promise<number> {
+    return this.#checkpoint.storedEpoch()
+  }
+  /**
    * Discards the checkpoint because a snapshot that it covers is missing. The whole journal is then
    * replayed.
    */

@@ -32,7 +32,7 @@ export interface DockerOptions extends ContainerSettings {
   readonly socket: string
   /** URL of the gateway that workers use. */
   readonly gateway_url: string
-  readonly clock: Pick<Clock, 'now' | 'later'>
+  readonly clock: Pick<Clock, 'now' | 'elapsed' | 'later'>
   /** Generates the random part of the name of a new place. */
   random(): string
 }

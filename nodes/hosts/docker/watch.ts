@@ -51,7 +51,7 @@ interface ContainerState {
 
 export function watchWorkers(
   engine: Engine,
-  clock: Pick<Clock, 'now' | 'later'>,
+  clock: Pick<Clock, 'now' | 'elapsed' | 'later'>,
   installation: string,
 ): Watch {
   const followed = new Map<string, FollowedWorker>()
@@ -96,7 +96,7 @@ export function watchWorkers(
       if (worker.container === id) void awaitEnd(worker).catch(() => {})
   }
   async function listen(failures: number): Promise<void> {
-    const began = clock.now()
+    const began = clock.elapsed()
     let rest = ''
     const query = {
       // In filters, the event is called `died` by Podman and `die` by Docker.
@@ -115,7 +115,7 @@ export function watchWorkers(
     const options = { query, signal: stopped.signal, silence_ms: 0 }
     await engine.stream('GET', '/events', onData, options).catch(() => undefined)
     if (stopped.signal.aborted) return
-    const next = clock.now() - began > RETRY.last ? 0 : failures + 1
+    const next = clock.elapsed() - began > RETRY.last ? 0 : failures + 1
     cancelRetry = clock.later(backoffMs(next, RETRY), () => void listen(next))
   }
   void listen(0)

@@ -57,11 +57,11 @@ export function watchSize(
   let timer: NodeJS.Timeout | undefined
   let stopped = false
   const measure = async (): Promise<void> => {
-    const begin = Date.now()
+    const begin = performance.now()
     const bytes = await sizeOf(folder)
     if (stopped) return
     if (bytes !== undefined && bytes > limit) return exceeded(bytes)
-    const wait = (Date.now() - begin) / MEASURING_SHARE
+    const wait = (performance.now() - begin) / MEASURING_SHARE
     again(Math.min(Math.max(wait, least), Math.max(least, MEASURE_MS.most)))
   }
   const again = (ms: number) => {

@@ -104,11 +104,11 @@ async function removeTree(path: string): Promise<void> {
  * returns that process.
  */
 async function own(file: string): Promise<ProcessId | undefined> {
-  const until = Date.now() + OWNER_TIMEOUT_MS
+  const until = performance.now() + OWNER_TIMEOUT_MS
   for (;;) {
     const owner = await readJson<ProcessId>(file)
     if (!owner || owner.pid === process.pid || !(await isRunning(owner))) break
-    if (Date.now() > until) return owner
+    if (performance.now() > until) return owner
     await sleep(LOOK_MS)
   }
   await writeAtomically(file, JSON.stringify(await identify(process.pid)))

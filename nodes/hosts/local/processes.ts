@@ -95,11 +95,11 @@ const killUser = (uid: number): Promise<void> =>
  * @throws Error when some do not end in time, for example because they wait for a device.
  */
 export async function endProcesses(which: Belonging): Promise<void> {
-  const until = Date.now() + END_TIMEOUT_MS
+  const until = performance.now() + END_TIMEOUT_MS
   for (;;) {
     const left = await processesOf(which)
     if (left.length === 0) return
-    if (Date.now() > until)
+    if (performance.now() > until)
       throw new Error(`processes of an environment do not end: ${left.slice(0, 5).join(', ')}`)
     if (which.uid !== undefined) await killUser(which.uid)
     // Stopped processes create no children while the others are killed.

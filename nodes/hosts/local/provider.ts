@@ -232,7 +232,8 @@ export async function createLocalProvider(
       note: (line) => void note(environment_id, line),
       finish: async (exit) => {
         running.delete(environment_id)
-        await folders.write(base)
+        // The end is reported even if the disk is full. Facts about an ended worker are harmless.
+        await folders.write(base).catch(() => {})
         if (exit) listener(exit)
       },
     })

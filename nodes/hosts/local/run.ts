@@ -215,7 +215,7 @@ export async function runWorker(parts: RunParts): Promise<Running> {
     const killed = await oomKills()
     await endProcesses(place.belonging(control))
     await worker.drained()
-    await release()
+    await release().catch((error: Error) => note(`a resource was not released: ${error.message}`))
     await watched
     const error = reason ?? sentenceOf(code, killed, limits)
     note(requested ? 'worker ended on request' : (error ?? 'worker ended itself'))

@@ -188,7 +188,7 @@ async function inStep(
   stream: string,
   replicas: number,
 ): Promise<StreamState> {
-  for (const end = Date.now() + READY_TIMEOUT_MS; ; await sleep(100)) {
+  for (const end = performance.now() + READY_TIMEOUT_MS; ; await sleep(100)) {
     const info: StreamInfo | undefined = await manager.streams
       .info(space.stream(stream))
       .catch(() => undefined)
@@ -200,7 +200,7 @@ async function inStep(
           followers.every(({ current, lag }) => current && !lag)))
     )
       return info.state
-    if (Date.now() > end)
+    if (performance.now() > end)
       throw new StartFault(
         `${stream} was restored, but not all of its ${replicas} replicas have it. ` +
           `Check the NATS servers, then see \`nats stream info ${stream}\`.`,

@@ -52,13 +52,22 @@ function spoken({ role, content, entry_type }: TranscriptMessage): ModelMessage 
 }
 
 /**
+ * Returns whether a block contains nothing that a model can answer. Providers refuse messages that
+ * consist only of thinking or blank texts.
+ */
+const isSilent = (block: Block): boolean =>
+  block.type === 'thinking' ||
+  (block.type === 'text' && block.text.trim() === '' && !('original' in block))
+/**
  * Converts rows, given in the order of the conversation, to messages. Adjacent rows of the same
- * role become one message. The first message always has the role `user`, as models require.
+ * role become one message. The first message always has the role `user`, as models require. Rows
+ * without any text, file or tool call are omitted.
  */
 export function messagesOf(rows: readonly TranscriptMessage[]): ModelMessage[] {
   const messages: ModelMessage[] = []
-  for (const message of rows.map(spoken)) {
-    if (message.content.length === 0) continue
+  for (const row of rows) {
+    if (row.content.every(isSilent)) continue
+    const message = spoken(row)
     const last = messages.at(-1)
     if (last?.role === message.role)
       messages[messages.length - 1] = {
@@ -87,7 +96,7 @@ export function conversationFault(rows: readonly TranscriptMessage[]): string | 
   /** Ids of the tool uses in the newest assistant message that have no result so far. */
   const left = new Set<string>()
   for (const { role: by, content } of rows) {
-    if (content.length === 0) continue
+    if (content.every(isSilent)) continue
     const role = by === 'assistant' ? 'assistant' : 'user'
     if (role === 'assistant' && last === 'user' && left.size > 0) break
     for (const block of content) {

@@ -133,7 +133,7 @@ t.test('open requests are limited in total and per address', async (t) => {
   for (let n = 0; n < 20; n++) t.equal(ask(n, address), undefined)
   t.match(send(20, address), { refused: 'conflict', details: { limit: 20 } })
   for (let n = 20; n < 200; n++) ask(n, `192.0.2.${n}`)
-  t.match(send(200, '198.51.100.1'), { refused: 'conflict', details: { limit: 200 } })
+  t.match(send(200, address), { refused: 'conflict', details: { limit: 20 } })
   org.at = org.deadline() ?? 0
   org.send('wake')
   t.equal(ask(200, address), undefined, 'forgotten ones make room')
@@ -141,6 +141,32 @@ t.test('open requests are limited in total and per address', async (t) => {
     org.send('device.request', { id: 'e', user_code: 'code 200', label: 'x', address }).refused,
     'already_exists',
   )
+})
+
+t.test('requests from many addresses do not block the sign-in of others', async (t) => {
+  const org = started()
+  let asked = 0
+  /** Opens a request, and returns the ids of the requests that it replaces. */
+  const ask = (from: string) => {
+    const n = asked++
+    const input = { id: `d${n}`, user_code: `code ${n}`, label: 'x', address: from }
+    t.equal(org.send('device.request', input).refused, undefined)
+    return org.events.flatMap(({ type, id }) => (type === 'device.ended' ? [id] : []))
+  }
+  const decide = (n: number, decision: string) =>
+    org.send('device.answer', answer(decision, { user_code: `code ${n}` }), by(ann))
+  for (let n = 0; n < 197; n++) ask(`192.0.2.${n}`)
+  for (let n = 0; n < 3; n++) t.strictSame(ask('198.51.100.1'), [])
+  decide(0, 'allow')
+  decide(20, 'deny')
+  t.strictSame(ask('203.0.113.1'), ['d20'], 'a denied one makes room first')
+  t.strictSame(ask('203.0.113.2'), ['d197'], 'then the oldest of the address with the most')
+  t.strictSame(ask('203.0.113.3'), ['d198'])
+  t.strictSame(ask('203.0.113.4'), ['d1'], 'then the oldest that is not approved')
+  t.equal(org.send('device.poll', { id: 'd1' }).refused, 'not_found')
+  t.equal(org.send('device.poll', { id: 'd0' })['status'], 'approved')
+  org.at += EXPIRES_IN_MS
+  t.strictSame(ask('203.0.113.5'), ['d0'], 'an expired one yields no token')
 })
 
 t.test('the IPv6 addresses of a /64 network count as one address', async (t) => {

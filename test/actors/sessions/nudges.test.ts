@@ -296,6 +296,11 @@ t.test('a summary replaces an earlier one that was written after the rows it cov
   s.answers(ask('q'))
   t.match(s.turn(2), { status: 'waiting' }, 'rows of this turn are not covered')
   compact()
+  t.match(
+    s.session.ask('detail'),
+    { compaction: { from_sequence: 3, through_sequence: 3, message_count: 1 } },
+    'the pass begins after the rows of the first summary',
+  )
   s.answers(say('second summary'))
   t.same(
     s.session.state.window.map(({ sequence, entry_type }) => [sequence, entry_type]),
@@ -308,4 +313,29 @@ t.test('a summary replaces an earlier one that was written after the rows it cov
   const request = JSON.stringify(s.spec(s.job()))
   t.match(request, 'second summary')
   t.notMatch(request, 'first summary')
+})
+
+t.test('a summary does not separate appended tool uses from their results', async (t) => {
+  const s = begun('1')
+  s.answers(say('2'))
+  const compact = () => s.do('session.compact', { session_id: 'ses_1', definition: definition() })
+  const append = (role: string, ...content: Record<string, unknown>[]) =>
+    s.do('session.append', { messages: [{ role, content }] })
+  const result = (id: string) => ({ type: 'tool_result', tool_use_id: id, content: 'done' })
+  append('assistant', use('a', 'look'), use('b', 'look'))
+  append('tool', result('a'))
+  compact()
+  t.match(s.session.ask('detail'), { compaction: { from_sequence: 1, through_sequence: 2 } })
+  append('tool', result('b'))
+  s.answers(say('first summary'))
+  s.invoke('and now?')
+  const { request } = s.spec(s.job()) as { request: { messages: { content: unknown[] }[] } }
+  t.match(request.messages, [
+    { role: 'user', content: [{}, { text: 'first summary' }] },
+    { role: 'assistant', content: [{ id: 'a' }, { id: 'b' }] },
+    { role: 'user', content: [result('a'), result('b'), { text: 'and now?' }] },
+  ])
+  s.answers(say('3'))
+  compact()
+  t.match(s.session.ask('detail'), { compaction: { from_sequence: 3, through_sequence: 8 } })
 })

@@ -303,3 +303,46 @@ t.test('the message of a queued turn comes last in its request', async (t) => {
   s.answers(say('two'))
   t.match(s.turn(2), { status: 'completed' })
 })
+
+t.test('the model is not shown the message of a turn that is still queued', async (t) => {
+  const s = begun('first', {}, definition([tool('act')]))
+  s.answers(use('a', 'act'))
+  s.do('turn.open', {
+    turn_id: 'turn_r',
+    owner: { run_id: 'run_1', step_key: 'ask' },
+    attempt: 1,
+    content: [say('second')],
+    definition: definition(),
+    asker: { id: 'system', type: 'system' },
+  })
+  s.settle(s.job('action_execution'), { outcome: 'completed', result: {} })
+  const shown = () =>
+    (s.spec(s.job()) as { request: { messages: { content: object[] }[] } }).request.messages
+  t.match(shown(), [
+    { content: [say('first')] },
+    { content: [{ type: 'tool_use', id: 'a' }] },
+    { content: [{ type: 'tool_result', tool_use_id: 'a' }] },
+  ])
+  t.equal(shown().length, 3)
+  s.answers(say('one'))
+  t.same(shown().at(-1)?.content, [say('second')])
+  t.equal(shown().length, 5)
+})
+
+t.test('the model is not shown answers without a text or a call', async (t) => {
+  const s = begun('1')
+  s.answers({ type: 'thinking', thinking: 'hm' })
+  t.match(s.turn(1), { status: 'completed' })
+  s.invoke('2')
+  s.answers({ type: 'thinking', thinking: 'hm' }, say('\n'))
+  s.invoke('3')
+  s.answers({ type: 'thinking', thinking: 'hm' }, say('answer'))
+  t.equal(s.rows().length, 6, 'the transcript contains them')
+  s.invoke('4')
+  const { request } = s.spec(s.job()) as { request: { messages: object[] } }
+  t.same(request.messages, [
+    { role: 'user', content: [say('1'), say('2'), say('3')] },
+    { role: 'assistant', content: [{ type: 'thinking', thinking: 'hm' }, say('answer')] },
+    { role: 'user', content: [say('4')] },
+  ])
+})

@@ -105,6 +105,19 @@ t.test('a report that the service cannot accept is not repeated', async (t) => {
   t.equal(peer().all('job.report').length, 1)
 })
 
+t.test('a report that still waits for a slow connection is not sent again', async (t) => {
+  const { clock, worker, peer } = stand({ actions: { work: () => 1 } })
+  void worker.start()
+  peer().accept()
+  peer().isSlow = true
+  await peer().give(jobOf('work'))
+  await clock.pass(25_000)
+  t.equal(peer().all('job.report').length, 1)
+  peer().isSlow = false
+  await clock.pass(5000)
+  t.equal(peer().all('job.report').length, 2)
+})
+
 t.test(
   'a claim whose answer was lost is repeated under its id, so that the same jobs arrive',
   async (t) => {

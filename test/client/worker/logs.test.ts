@@ -116,6 +116,23 @@ t.test('credentials are removed from texts and fields, and fields must be JSON',
   ])
 })
 
+t.test('values that are not texts, and fields that are not objects, are described', async (t) => {
+  const { log, clock, peer, lines, job } = await running({}, ['job.log'])
+  const any = log as unknown as Record<string, (...values: unknown[]) => void>
+  any['info']?.(undefined)
+  any['warn']?.(new RangeError('no room'), null)
+  any['error']?.({ a: 1n }, ['x'])
+  ;(log as (line: unknown) => void)(Symbol('s'))
+  await clock.pass(100)
+  t.match(peer().last('job.log').lines, [
+    { text: 'undefined', fields: undefined },
+    { text: /^RangeError: no room/, fields: undefined },
+    { text: '{ a: 1n }', fields: { value: ['x'] } },
+    { text: 'Symbol(s)' },
+  ])
+  t.strictSame(lines, [`${job.id}: Symbol(s)`])
+})
+
 t.test('the console is captured per job, and restored at the end', async (t) => {
   const { info } = console
   const printed: unknown[][] = []

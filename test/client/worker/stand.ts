@@ -57,6 +57,8 @@ class Peer {
   readonly events: SocketEvents
   readonly sent: Up[] = []
   pings = 0
+  /** Whether frames that were sent still wait in the process, as on a slow connection. */
+  isSlow = false
   closedWith: number | 'dropped' | undefined
   /** Whether the server acknowledges draining immediately, as real servers do. */
   answersDraining = true
@@ -133,6 +135,7 @@ export function stand(
             }),
           )
       },
+      drained: () => !peer.isSlow,
       ping: () => void peer.pings++,
       close: (code) => {
         peer.closedWith = code

@@ -111,6 +111,27 @@ t.test('a thrown error whose name and message are not texts fails the job', asyn
   t.match(peer().last('job.report'), { error_type: '5', error_message: 'no,route' })
 })
 
+t.test('a message that is too large for a frame is shortened', async (t) => {
+  const message = 'x'.repeat(20 * 1_048_576)
+  const { worker, peer } = stand({
+    actions: {
+      text: () => Promise.reject(message),
+      error: () => Promise.reject(new RangeError(message)),
+    },
+  })
+  void worker.start()
+  peer().accept()
+  for (const [name, error_type] of [
+    ['text', 'Error'],
+    ['error', 'RangeError'],
+  ] as const) {
+    await peer().give(jobOf(name))
+    const report = peer().last('job.report')
+    t.equal(report.error_type, error_type)
+    t.equal(report.error_message, 'x'.repeat(100_000))
+  }
+})
+
 t.test('a thrown error fails the job with its name and message', async (t) => {
   class NoRoute extends Error {
     override name = 'NoRoute'

@@ -26,8 +26,10 @@ function stage() {
     answer: facts,
     asked: [],
   }
+  const clock = { offset: 0 }
   const world = {
     ...it.world,
+    now: () => it.world.now() + clock.offset,
     ask: async (to: { kind: string; id: string }, name: string, input: unknown) => {
       if (to.kind !== 'environment') return it.world.ask(to as never, name as never, input as never)
       owner.asked.push([to.id, name, input])
@@ -44,7 +46,7 @@ function stage() {
     const found = await authenticate(bearer(text))
     return isRefusal(found) ? found.refused : undefined
   }
-  return { it, owner, facts, authenticate, again, caller, refused, hash: it.world.hash(KEY) }
+  return { it, clock, owner, facts, authenticate, again, caller, refused, hash: it.world.hash(KEY) }
 }
 
 t.test('the worker of an environment acts as its environment', async (t) => {
@@ -70,6 +72,15 @@ t.test('an answer of the owner is reused for two seconds', async (t) => {
   it.advance(2001)
   t.equal(await refused(), 'unauthorized')
   t.match(await again(first), { refused: 'unauthorized' })
+})
+
+t.test('an answer is not reused for longer after the clock was set back', async (t) => {
+  const { caller, owner, it, clock, refused } = stage()
+  await caller()
+  owner.answer = null
+  clock.offset = -3_600_000
+  it.advance(2001)
+  t.equal(await refused(), 'unauthorized')
 })
 
 t.test('an owner that does not answer is no reason to end a worker', async (t) => {

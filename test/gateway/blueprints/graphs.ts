@@ -118,7 +118,7 @@ const models = {
     default_config: maybe<object>({}, { color: 'red' }),
     tags,
   }),
-  channels: fields({ display_name: maybe('One', 'Two'), topic: texts }),
+  channels: fields({ display_name: maybe('', 'One', 'Two'), topic: texts }),
 } as const satisfies Record<string, fc.Arbitrary<Fields>>
 type ArrayName = keyof typeof models
 

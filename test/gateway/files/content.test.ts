@@ -5,8 +5,8 @@ import { planContent } from '../../../gateway/files/content.ts'
 
 const SHA = 'ab'.repeat(32)
 const file = { name: 'report.txt', mime_type: 'text/plain', size_bytes: 10, sha256: SHA }
-const plan = (headers: Readonly<Record<string, string>> = {}, of = {}) =>
-  planContent({ ...file, ...of }, (name) => headers[name])
+const plan = (headers: Readonly<Record<string, string>> = {}, of = {}, method = 'GET') =>
+  planContent({ ...file, ...of }, { method, further: (name) => headers[name] })
 
 t.test('a file that can contain scripts is a download', async (t) => {
   t.match(plan(), {
@@ -61,6 +61,26 @@ t.test('a client that has the bytes gets none', async (t) => {
     t.match(plan({ 'if-none-match': value }), { status: 200, end: 10 }, value)
 })
 
+t.test('a client that expects another file gets none', async (t) => {
+  const tag = `"sha256-${SHA}"`
+  for (const value of [tag, `"x", ${tag}`, '*'])
+    t.match(plan({ 'if-match': value, range: 'bytes=2-' }), { status: 206, start: 2 }, value)
+  for (const value of ['"x"', `W/${tag}`, SHA])
+    t.match(plan({ 'if-match': value, 'if-none-match': '*' }), { status: 412, end: 0 }, value)
+  t.match(plan({ 'if-match': tag }, { sha256: undefined }), { status: 412 })
+  t.match(plan({ 'if-match': '*' }, { sha256: undefined }), { status: 200 })
+})
+
+t.test(
+  'the headers of the whole file are sent for HEAD, whatever range is requested',
+  async (t) => {
+    for (const range of ['bytes=2-4', 'bytes=99-']) {
+      const { status, end, headers } = plan({ range }, {}, 'HEAD')
+      t.match([status, end, headers['Content-Range']], [200, 10, undefined], range)
+    }
+  },
+)
+
 t.test('one range is sent alone; several ranges are answered with the whole file', async (t) => {
   const cases: readonly (readonly [string, number, number])[] = [
     ['bytes=0-0', 0, 1],
@@ -69,6 +89,9 @@ t.test('one range is sent alone; several ranges are answered with the whole file
     ['bytes=2-99', 2, 10],
     ['bytes=-3', 7, 10],
     ['bytes=-99', 0, 10],
+    ['bytes=2-99999999999999999999', 2, 10],
+    [`bytes=0-${'9'.repeat(400)}`, 0, 10],
+    ['bytes=-99999999999999999999', 0, 10],
     ['BYTES= 9-9 ', 9, 10],
   ]
   for (const [range, start, end] of cases)
@@ -77,7 +100,8 @@ t.test('one range is sent alone; several ranges are answered with the whole file
       { status: 206, start, end, headers: { 'Content-Range': `bytes ${start}-${end - 1}/10` } },
       range,
     )
-  for (const range of ['bytes=10-', 'bytes=99-100', 'bytes=-0'])
+  const beyond = ['bytes=99999999999999999999-', 'bytes=9007199254740993-9007199254740993']
+  for (const range of ['bytes=10-', 'bytes=99-100', 'bytes=-0', ...beyond])
     t.match(plan({ range }), { status: 416, headers: { 'Content-Range': 'bytes */10' } }, range)
   for (const range of ['bytes=4-2', 'bytes=0-1,3-4', 'items=0-1', 'bytes=', 'bytes=-', 'x'])
     t.match(plan({ range }), { status: 200, start: 0, end: 10 }, range)

@@ -10,7 +10,7 @@ type Conversion = { readonly state: 'converting' | 'ready' | 'failed'; readonly 
 function sessionWith(store: Map<string, Buffer>, states: (Conversion | null)[]) {
   let now = 0
   const world = {
-    now: () => now,
+    monotonic: () => now,
     later: (ms: number, run: () => void) => {
       now += ms
       queueMicrotask(run)

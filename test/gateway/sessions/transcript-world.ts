@@ -109,6 +109,7 @@ export class Meeting {
       ask: async (_: unknown, name: string, input: unknown) =>
         this.#slowly(() => (this.story.session.ask(name, input) ?? null) as never),
       now: () => this.#clock++,
+      monotonic: () => this.#clock,
       later,
       preview: (_, __, pieces) => this.#spread(pieces),
       onPreviewed: (_, message, answer) => {

@@ -137,6 +137,7 @@ t.test(
     const previews = openPreviews({
       ask: async () => ({ turn_id: 'turn_1', message_id: 'm1', revision: 1 }) as never,
       now: () => 0,
+      monotonic: () => 0,
       onPreviewed: () => () => {},
       later: (ms, run) => {
         if (ms === 20) timers.push(run)
@@ -173,6 +174,7 @@ t.test('deltas of a generation for a run are also sent to the followers of the r
     ask: async () =>
       ({ turn_id: 'turn_1', message_id: 'm1', run_id: 'run_1', revision: 1 }) as never,
     now: () => 0,
+    monotonic: () => 0,
     onPreviewed: () => () => {},
     later: (ms, run) => {
       if (ms === 20) timers.push(run)

@@ -15,6 +15,7 @@ async function publisher() {
   const previews = openPreviews({
     ask: async () => ({ turn_id: 'turn_1', message_id: 'sesmsg_1', revision: 1 }) as never,
     now: () => time,
+    monotonic: () => time,
     later: (ms, run) => {
       timers.set(run, time + ms)
       return () => void timers.delete(run)

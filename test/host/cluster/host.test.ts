@@ -130,7 +130,7 @@ t.test('a takeover that fails repeatedly is reported, and repeated less often', 
   t.same(b.host.owned(), ['0.0'])
   t.same(b.membership.stops(), [], 'a short failure is not reported')
   await clock.advance(10_000)
-  const report = 'shard 0.1: its takeover fails repeatedly (an error in the replay)'
+  const report = 'shard 0.1: its takeover by node b fails repeatedly (an error in the replay)'
   t.same(b.membership.stops(), [report])
   t.match(b.errors, [{ event: 'shard_takeover_failing', shard: '0.1' }], 'it is logged once')
   const record = registry.values.get('node.b')?.value ?? '{}'
@@ -143,4 +143,45 @@ t.test('a takeover that fails repeatedly is reported, and repeated less often', 
   await clock.advance(31_000)
   t.same(b.host.owned().sort(), ['0.0', '0.1'])
   t.same(b.membership.stops(), [])
+})
+
+t.test('a shard that is lost soon after each takeover is reported', async (t) => {
+  const { clock, journal, join } = cluster()
+  const a = await join('a')
+  await clock.advance(10_000)
+  const { append } = journal
+  journal.append = (partition, shard, data, expected, id) => {
+    // Only fences can be stored: an envelope with entries causes an error.
+    if (shard !== 1 || !id.includes('takeover')) {
+      if (shard === 1) throw new Error('an error in the loop')
+    }
+    return append.call(journal, partition, shard, data, expected, id)
+  }
+  const send = () =>
+    a.bus.request(
+      subjects.shard(0, 1),
+      { type: 'command', command: command(runId(1, 1), 'add', { by: 1 }) },
+      1000,
+    )
+  void send()
+  await clock.advance(2000)
+  t.same(a.membership.stops(), [], 'a single loss is not reported')
+  for (let i = 0; i < 20; i++) {
+    void send()
+    await clock.advance(500)
+  }
+  t.same(a.membership.stops(), [
+    'shard 0.1: its takeover by node a fails repeatedly (shard loop failed)',
+  ])
+  const before = journal.messages.length
+  for (let i = 0; i < 40; i++) {
+    void send()
+    await clock.advance(500)
+  }
+  const takeovers = journal.messages.length - before
+  t.ok(takeovers > 5 && takeovers <= 10, `${takeovers} takeovers in 20 s`)
+  journal.append = append
+  await clock.advance(6000)
+  t.same(a.membership.stops(), [])
+  t.same(a.host.owned().sort(), ['0.0', '0.1'])
 })

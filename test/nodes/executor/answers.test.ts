@@ -95,3 +95,33 @@ t.test('lone surrogates are replaced in requests', async (t) => {
   t.notMatch(body, /\\u[dD][89a-fA-F]/)
   for (const text of ['x\ufffdy 😀', 'a\ufffdb', 'r\ufffd']) t.match(body, text)
 })
+t.test('blank texts are not sent to the provider', async (t) => {
+  const stub = await stubProvider(
+    t,
+    () => [
+      { type: 'message_start', message: { id: 'm', model: 'm', usage: { input_tokens: 1 } } },
+      { type: 'message_delta', delta: { stop_reason: 'end_turn' }, usage: { output_tokens: 1 } },
+      { type: 'message_stop' },
+    ],
+    'anthropic',
+  )
+  const blank = { type: 'text', text: '\n\n' }
+  await stub.generate(
+    [{ type: 'tool_result', tool_use_id: 'a', content: 'done' }, blank],
+    ['pay'],
+    [
+      { role: 'user', content: question },
+      {
+        role: 'assistant',
+        content: [blank, { type: 'tool_use', id: 'a', name: 'pay', input: {} }],
+      },
+    ],
+  )
+  const { messages } = JSON.parse(stub.seen[0] ?? '') as { messages: { content: object[] }[] }
+  t.match(messages, [
+    { content: question },
+    { content: [{ type: 'tool_use' }] },
+    { content: [{ type: 'tool_result' }] },
+  ])
+  for (const { content } of messages) t.equal(content.length, 1)
+})

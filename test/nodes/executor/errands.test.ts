@@ -24,6 +24,7 @@ function handlerOf(
     world: {
       node: 'n1',
       now: () => 0,
+      monotonic: () => 0,
       random: (bytes: number) => new Uint8Array(bytes),
       newCommandId: uniqueTexts((bytes) => new Uint8Array(bytes)),
       view: async (_: string, name: string, input: object) =>

@@ -52,6 +52,7 @@ function stage({
   let listener: ((offer: Offer) => MaybePromise<OfferReply | undefined>) | undefined
   const world = {
     now: () => now,
+    monotonic: () => now,
     fresh: () => fresh,
     demand: (project: string) => void demands.push(project),
     settings: { shards: 4, timing: defaultTiming },

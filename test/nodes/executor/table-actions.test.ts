@@ -40,6 +40,7 @@ function given(replies: readonly ({ readonly reply: unknown } | Refusal)[] = [])
     world: {
       settings: { brand: 'Service', deadline: 1000 },
       now: () => 0,
+      monotonic: () => 0,
       seal: (text: string) => createHash('sha256').update(text).digest(),
       ask: async (_: unknown, name: string) =>
         name === 'action_call' ? call : { id: TABLE, schema },

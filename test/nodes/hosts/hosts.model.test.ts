@@ -87,6 +87,7 @@ async function stage(delays: readonly number[]) {
     const world = {
       node: `host-${index}`,
       now: clock.now,
+      monotonic: clock.elapsed,
       later: clock.later,
       random: (bytes: number) => toy.random.bytes(bytes),
       newCommandId: uniqueTexts((bytes) => toy.random.bytes(bytes)),

@@ -194,6 +194,22 @@ t.test('a claim whose answer was lost belongs to the same start', async (t) => {
   t.match(await node('b').stored(asking()), { digest: 'd1' })
 })
 
+t.test(
+  'the claim of a dead process whose clock was ahead delays no start for longer',
+  async (t) => {
+    const { clock, calls, node } = stage()
+    clock.setBy(3_600_000)
+    void node('a').resolve(asking(), 'turn')
+    await settleAll()
+    clock.setBy(-3_600_000)
+    const answer = node('b').resolve(asking(), 'turn')
+    await clock.advance(resolverDefaults.timeout_ms + 5000)
+    t.equal(calls.length, 2)
+    calls[1]?.end(bundle('d1'))
+    t.match(await answer, { digest: 'd1' })
+  },
+)
+
 t.test('a store that does not answer is no failure of the resolver', async (t) => {
   const { clock, registry, node } = stage()
   registry.get = async () => {

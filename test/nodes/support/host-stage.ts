@@ -38,6 +38,7 @@ export function stage(place = new MemoryPlace()) {
     const world = {
       node,
       now: clock.now,
+      monotonic: clock.elapsed,
       later: clock.later,
       random: (bytes: number) => new Uint8Array(bytes).fill(++random),
       newCommandId: () => `command-${++random}`,

@@ -26,6 +26,7 @@ const s = await service(
     BATON_OIDC_CLIENT_ID: 'baton',
     BATON_OIDC_CLIENT_SECRET: SECRET.replaceAll(' ', '-'),
     BATON_OIDC_NAME: 'Acme',
+    BATON_MAX_PRINCIPALS: '20',
     BATON_OIDC_DOMAINS: 'acme.example',
     BATON_OIDC_ROLES: JSON.stringify({
       platform: { default: 'Admin', shop: ['Editor', 'Auditor'] },
@@ -264,6 +265,33 @@ t.test('logs contain no code, token or secret', async (t) => {
   t.match(log, /"event":"sign_in_failed"/)
   for (const secret of [code, SECRET.replaceAll(' ', '-'), cookie.split('=')[1] ?? '', 'eyJ'])
     t.notOk(log.includes(secret))
+})
+
+t.test('two simultaneous first sign-ins of a person yield one user', async (t) => {
+  provider.person = { ...ada, sub: 'bea-1', name: 'Bea', email: 'bea@acme.example' }
+  const begun = [await begin(), await begin(), await begin()]
+  const callbacks = await Promise.all(begun.map(({ url }) => provider.authorize(url)))
+  const ends = await Promise.all(callbacks.map((url, i) => finish(url, begun[i]?.cookie ?? '')))
+  t.strictSame(
+    ends.map(({ location }) => location),
+    ['/', '/', '/'],
+  )
+  const who = await Promise.all(ends.map(({ browser }) => browser.who()))
+  for (const project of ['default', 'shop'])
+    t.equal(new Set(who.map((one) => principalIn(one, project))).size, 1)
+})
+
+t.test('a project with too many people does not block the sign-in to others', async (t) => {
+  for (let n = 0; n < 20; n++) await s.call('user.create', { project: 'shop', name: `User ${n}` })
+  const cleo: Somebody = { ...ada, sub: 'cleo-1', name: 'Cleo', email: 'cleo@acme.example' }
+  const { browser, location } = await signIn(cleo)
+  t.equal(location, '/')
+  const who = await browser.who()
+  t.ok(principalIn(who, 'default'))
+  t.equal(principalIn(who, 'shop'), undefined)
+  t.ok(lines.some((line) => line.includes('sign_in_user_refused')))
+  const dan: Somebody = { ...cleo, sub: 'dan-1', email: 'dan@acme.example', groups: ['sales'] }
+  t.equal((await signIn(dan)).location, '/sign-in?error=error', 'no project accepts the person')
 })
 
 t.test('a new signing key of the provider is accepted at once', async (t) => {

@@ -46,6 +46,12 @@ t.test('ranges and conditions', async (t) => {
   const head = await content(id, { method: 'HEAD' })
   t.equal(head.headers.get('content-length'), '1300000')
   t.equal(head.bytes.length, 0)
+  const ranged = await content(id, { method: 'HEAD', headers: { range: 'bytes=0-9' } })
+  t.equal(ranged.status, 200, 'ranges are for GET only')
+  t.equal(ranged.headers.get('content-length'), '1300000')
+  t.equal((await ask('bytes=0-0', { 'if-match': etag })).status, 206)
+  const other = await ask('bytes=0-0', { 'if-match': '"other"' })
+  t.match([other.status, codeOf(other)], [412, 'precondition_failed'])
 })
 
 t.test('a signed URL needs no credential, and ends', async (t) => {

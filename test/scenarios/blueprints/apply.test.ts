@@ -110,3 +110,18 @@ t.test(
     t.strictSame(again['bindings'], applied['bindings'])
   },
 )
+
+t.test('an empty display name of a channel removes it', async (t) => {
+  const channels = (display_name: string) => ({
+    channels: [{ key: 'desk', name: 'desk', display_name }],
+  })
+  const created = await apply(channels('The desk'), { blueprint_key: 'rooms' })
+  const [change] = created['changes'] as never as Change[]
+  const channel = { id: change?.resource_id }
+  t.match(await s.ok('channel.get', channel), { display_name: 'The desk' })
+  const removed = await apply(channels(''), { blueprint_key: 'rooms' })
+  t.strictSame(actionsOf(removed), [['channel/desk', 'updated']])
+  t.match(await s.ok('channel.get', channel), { display_name: 'desk' })
+  const again = await apply(channels(''), { blueprint_key: 'rooms' }, ['drift'])
+  t.strictSame(actionsOf(again), [['channel/desk', 'unchanged']])
+})

@@ -52,7 +52,7 @@ t.test('a range after the end of the file is refused', async (t) => {
     error: { code: 'range_not_satisfiable', details: { size_bytes: text.length } },
   })
   const head = await read({ range: 'bytes=0-8' }, 'HEAD')
-  t.equal(head.status, 206)
-  t.equal(head.headers.get('content-length'), '9')
+  t.equal(head.status, 200, 'ranges are for GET only')
+  t.equal(head.headers.get('content-length'), String(text.length))
   t.equal(await head.text(), '')
 })

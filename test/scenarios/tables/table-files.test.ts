@@ -1,5 +1,15 @@
 /** Import and export of tables from the command line, with a running service. */
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  lstatSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Command } from 'commander'
@@ -111,6 +121,58 @@ t.test('a fault names its line, and upserts repeat an import', async (t) => {
     (await baton('table', 'import', 'orders', invalid)).fault?.message,
     /^Line 2: amount: must be a finite number/,
   )
+})
+
+t.test('a value that is missing stays missing, although its column has a default', async (t) => {
+  const column = { type: 'string', default: 'new' }
+  const schema = {
+    identity_column: 'key',
+    columns: [
+      { name: 'key', type: 'string', required: true },
+      { name: 'state', ...column },
+      { name: 'kind', ...column, required: true },
+    ],
+  }
+  const data = { key: 'a', state: null, kind: 'x' }
+  const { id } = await s.ok('table.create', { name: 'standard', schema })
+  await s.ok('row.insert', { id, data })
+  for (const format of ['csv', 'jsonl']) {
+    const path = file(`standard.${format}`)
+    t.equal((await baton('table', 'export', 'standard', path)).fault, undefined)
+    await s.ok('table.create', { name: format, schema })
+    t.equal((await baton('table', 'import', format, path)).fault, undefined)
+    t.strictSame(await rowsOf(format), [{ key: 'a', kind: 'x' }], format)
+  }
+  const sparse = file('sparse.csv', 'key,state,kind\na,,y\nb,,\n')
+  t.equal((await baton('table', 'import', 'csv', sparse, '--upsert')).fault, undefined)
+  const [newest, oldest] = (await rowsOf('csv')).toSorted((a) => ('state' in a ? -1 : 1))
+  t.strictSame(oldest, { key: 'a', kind: 'y' }, 'an update leaves a missing value as it is')
+  t.strictSame(newest, { key: 'b', state: 'new', kind: 'new' })
+})
+
+t.test('a folder is not a file of rows', async (t) => {
+  const read = await baton('table', 'import', 'orders', folder, '--format', 'csv')
+  t.equal(read.fault?.message, `${folder} is a folder. Name the file to read.`)
+  const written = await baton('table', 'export', 'orders', folder)
+  t.equal(written.fault?.message, `${folder} is a folder. Name the file to write.`)
+})
+
+t.test('a failed export leaves the file as it was', async (t) => {
+  const kept = file('kept.csv', 'old\n')
+  chmodSync(kept, 0o660)
+  const link = file('link.csv')
+  symlinkSync(kept, link)
+  const files = readdirSync(folder)
+  const failed = await baton('table', 'export', 'orders', kept, '--filter', '{"none": 1}')
+  t.match(failed.fault, { code: 'bad_request' })
+  t.equal(readFileSync(kept, 'utf8'), 'old\n')
+  t.strictSame(readdirSync(folder), files, 'no incomplete file is left')
+  t.equal((await baton('table', 'export', 'orders', link)).fault, undefined)
+  t.match(readFileSync(kept, 'utf8'), /^number,/)
+  t.equal(statSync(kept).mode & 0o777, 0o660)
+  t.ok(lstatSync(link).isSymbolicLink())
+  t.equal((await baton('table', 'export', 'orders', '/dev/null')).fault, undefined)
+  t.ok(statSync('/dev/null').isCharacterDevice())
 })
 
 t.test('a long file is written in several bulks, in its order', async (t) => {

@@ -131,6 +131,8 @@ t.test('an account joins the users of a person; a project to come belongs to nob
   const ann = put(put(begun(), 'ann', { prj_1: '' }), 'ann', { prj_1: 'user_1' })
   t.match(ann.reply, { changed: true })
   t.match(put(ann, 'ann', { prj_1: 'user_1' }).reply, { changed: false })
+  const other = put(ann, 'ann', { prj_1: '', prj_3: '' })
+  t.match(other.events, [{ users: { prj_1: 'user_1', prj_3: '' } }], 'a simultaneous first sign-in')
   const both = put(put(ann, 'ann', { prj_2: '' }), 'bob', { prj_2: '' })
   const signed = open(open(both, 'a', { account: 'ann' }), 'b', { account: 'bob' })
   t.match(found(signed, 'a'), { session: { method: 'oidc' }, users: { prj_1: 'user_1' } })

@@ -63,6 +63,18 @@ for (const kind of isolationKinds)
       t.strictSame(await provider.inspect(), [{ project: PROJECT, environment_id: 'env_1' }])
     })
 
+    await t.test('the end of a worker is reported when the disk accepts nothing', async (t) => {
+      const { provision, start, exitOf, data } = await stage(t, kind)
+      await provision('env_1')
+      await start('env_1', 'while [ ! -e go ]; do sleep 0.1; done; exit 3')
+      // A file cannot replace a folder.
+      const control = join(data, 'environments/env_1/control.json')
+      rmSync(control)
+      mkdirSync(control)
+      writeFileSync(join(data, 'environments/env_1/workspace/go'), '')
+      t.match(await exitOf('env_1'), { exit_code: 3, idle: false })
+    })
+
     await t.test('the next start ends the worker and its descendants', async (t) => {
       const { provision, start, provider, exitOf, log } = await stage(t, kind)
       await provision('env_1')

@@ -51,6 +51,8 @@ export interface IndexerPorts {
   embed(texts: readonly string[]): Promise<EmbeddingAnswer>
   /** Returns the current time in Unix milliseconds. */
   now(): number
+  /** Returns monotonic time in milliseconds. */
+  elapsed(): number
   later(ms: number, run: () => void): () => void
   /** Called with unexpected errors, such as errors of SQLite. */
   alarm(error: Error): void
@@ -169,9 +171,9 @@ export class VectorIndexer {
   }
   /** Performs a part of the local work. Returns rows to embed, or undefined if no work is left. */
   #next(): readonly Item[] | undefined {
-    const { view, cache, now } = this.#ports
+    const { view, cache, now, elapsed } = this.#ports
     const { model } = this.#terms
-    for (const [key, until] of this.#resting) if (until <= now()) this.#resting.delete(key)
+    for (const [key, until] of this.#resting) if (until <= elapsed()) this.#resting.delete(key)
     return view.change((store) => {
       dropUnused(store, now() - semanticLimits.unused_days * DAY_MS)
       if (queueSomeRows(store, model)) return []
@@ -198,7 +200,7 @@ export class VectorIndexer {
     const first = nextQueued(store, this.#terms.model, this.#table)
     for (let table = first; table !== undefined; ) {
       this.#table = table
-      const paused = (this.#paused.get(table)?.until ?? 0) > this.#ports.now()
+      const paused = (this.#paused.get(table)?.until ?? 0) > this.#ports.elapsed()
       const read = paused ? { changed: [], local: 0 } : this.#readTable(store, table)
       if (read.changed.length + read.local > 0) return read
       table = nextQueued(store, this.#terms.model, table)
@@ -251,18 +253,22 @@ export class VectorIndexer {
   }
   /** Pauses a table whose index rejected a vector. */
   #pauseTable(store: Store, table: number): void {
-    const { now, later } = this.#ports
+    const { elapsed, later } = this.#ports
     const before = this.#paused.get(table)
     before?.cancel()
     const failures = (before?.failures ?? 0) + 1
     const ms = pauseAfter(failures)
-    this.#paused.set(table, { failures, until: now() + ms, cancel: later(ms, () => this.wake()) })
+    this.#paused.set(table, {
+      failures,
+      until: elapsed() + ms,
+      cancel: later(ms, () => this.wake()),
+    })
     setTableFault(store, table, 'invalid_response')
   }
   /** Ends the pause of a table if its time has passed. */
   #resumeTable(store: Store, table: number): void {
     const paused = this.#paused.get(table)
-    if (!paused || paused.until > this.#ports.now()) return
+    if (!paused || paused.until > this.#ports.elapsed()) return
     this.#paused.delete(table)
     setTableFault(store, table, null)
   }
@@ -331,7 +337,7 @@ export class VectorIndexer {
     this.#ports.view.change((store) => setFault(store, this.#terms.model, failed))
     const [item] = items
     if (refused && item && this.#resting.size < MAX_SKIPPED) {
-      this.#resting.set(item.key, this.#ports.now() + REST_MS)
+      this.#resting.set(item.key, this.#ports.elapsed() + REST_MS)
       this.#cancelRest ??= this.#ports.later(REST_MS, () => {
         this.#cancelRest = undefined
         this.wake()

@@ -56,6 +56,7 @@ export class Indexing {
           return this.answer(texts)
         },
         now: () => this.now,
+        elapsed: () => this.now,
         later: (ms, run) => {
           this.timers.set(run, this.now + ms)
           return () => this.timers.delete(run)

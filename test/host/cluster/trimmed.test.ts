@@ -1,0 +1,50 @@
+/** Takeover of a shard after an operator deleted the beginning of its journal. */
+import t from 'tap'
+import { notOwner } from '../../../nodes/host/deps.ts'
+import type { Shard } from '../../../nodes/host/shard.ts'
+import { command, reply, runId, ToyWorld } from '../support/toy.ts'
+
+const countOf = async (shard: Shard, n: number): Promise<unknown> =>
+  reply(await shard.ask({ project: 'prj_1', kind: 'run', id: runId(n) }, 'get', undefined))
+
+/** Deletes the first entries of the journal. */
+function trim({ journal }: ToyWorld, entries: number): void {
+  journal.messages.splice(0, entries)
+  journal.first += entries
+}
+
+t.test('a shard all of whose entries were deleted continues from its stored state', async (t) => {
+  const world = new ToyWorld()
+  const shards = [await world.owner(), await world.owner(1)]
+  await shards[0]?.submit(command(runId(1), 'add', { by: 7 }))
+  await world.clock.advance(5000)
+  for (const shard of shards) await shard.stop()
+  // The ownership records are lost with the servers' memory, so the epochs begin with 1 again.
+  const [third, other] = [await world.owner(), await world.owner(1)]
+  await world.clock.advance(5000)
+  t.equal(third.position.epoch, 2)
+  third.drop()
+  await other.submit(command(runId(2, 1), 'add', { by: 1 }))
+  trim(world, world.journal.messages.length - 1)
+  const last = await world.owner()
+  t.equal(last.position.epoch, 3, 'the epoch follows that of the stored state')
+  t.match(await countOf(last, 1), { count: 7 })
+  t.match(reply(await last.submit(command(runId(1), 'add', { by: 1 }))), { count: 8 })
+  await world.clock.advance(5000)
+  t.equal(last.open, true)
+  for (const shard of [last, other]) shard.drop()
+})
+
+t.test('an owner whose entries are deleted while it is idle is followed by another', async (t) => {
+  const world = new ToyWorld()
+  const lost: string[] = []
+  const shard = await world.owner(0, world.deps(), lost)
+  await shard.submit(command(runId(1), 'add', { by: 7 }))
+  await world.clock.advance(5000)
+  trim(world, world.journal.messages.length)
+  t.same(await shard.submit(command(runId(1), 'add', { by: 1 }, 'again')), notOwner)
+  t.same(lost, ['another node owns the shard'])
+  const next = await world.owner()
+  t.match(reply(await next.submit(command(runId(1), 'add', { by: 1 }, 'again'))), { count: 8 })
+  next.drop()
+})
