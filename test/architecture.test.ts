@@ -94,7 +94,8 @@ const onlyIn: readonly (readonly [RegExp, RegExp])[] = [
         .join('|'),
     ),
   ],
-  [/['"](mammoth|saxes|htmlparser2)['"]/, /^nodes\/executor\/documents\//],
+  [/['"](mammoth|saxes)['"]/, /^nodes\/executor\/documents\//],
+  [/['"]htmlparser2['"]/, /^nodes\/(executor\/documents\/|mail\/plain-text\.ts$)/],
   [/['"]fflate['"]/, /^nodes\/executor\/documents\/|^gateway\/files\/office\.ts$/],
   // Model providers are called only from one folder.
   [/['"](ai|@ai-sdk\/[a-z-]+)['"]/, /^nodes\/executor\/models\//],

@@ -31,17 +31,18 @@ const BRACKET = 0x5b
 const BRACE = 0x7b
 
 /**
- * Parses a JSON text. Returns the value, or the reason why the text is refused.
+ * Parses a JSON text. Returns the value, or the reason why the text is refused. `tooMany` means that
+ * the text has too many names or containers, and may be JSON.
  * @param maxNames maximum number of different names in all objects of the text together.
  */
 export function parseJson(
   text: string,
   maxNames = MAX_NAMES,
-): { readonly value: unknown } | { readonly fault: string } {
+): { readonly value: unknown } | { readonly fault: string; readonly tooMany?: true } {
   if (text.length > MAX_UNEXAMINED_LENGTH && hasMoreNames(text, maxNames))
-    return { fault: `has more than ${maxNames} different names of members` }
+    return { fault: `has more than ${maxNames} different names of members`, tooMany: true }
   if (text.length > MAX_CONTAINERS && hasMoreContainers(text, MAX_CONTAINERS))
-    return { fault: `has more than ${MAX_CONTAINERS} objects and arrays` }
+    return { fault: `has more than ${MAX_CONTAINERS} objects and arrays`, tooMany: true }
   try {
     return { value: JSON.parse(text) }
   } catch (error) {

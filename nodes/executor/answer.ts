@@ -3,8 +3,10 @@
  * whether another attempt may help.
  */
 
+import { parseJson } from '../../gateway/http/json.ts'
 import { unsafeValueFault } from '../../gateway/http/validate.ts'
 import type { JsonObject } from '../../protocol/common.ts'
+import { cutText } from '../../protocol/rules/cut-text.ts'
 import { isJsonObject } from '../../protocol/rules/json-object.ts'
 import { checkContext } from '../../protocol/sessions/check.ts'
 import type { AppContext } from '../../protocol/sessions/turns/context.ts'
@@ -18,13 +20,6 @@ const MAX_QUOTED_LENGTH = 500
 const MAX_RETRY_AFTER_MS = 300_000
 
 const objectOf = (value: unknown): JsonObject => (isJsonObject(value) ? value : { output: value })
-function parse(text: string): { readonly value: unknown } | undefined {
-  try {
-    return { value: JSON.parse(text) as unknown }
-  } catch {
-    return undefined
-  }
-}
 
 /**
  * Converts the body of a 2xx response to a result: the `output` of an envelope, a JSON object
@@ -42,13 +37,13 @@ function resultOf(
   const text = body.toString('utf8')
   const type = content_type.split(';')[0]?.trim().toLowerCase() ?? ''
   const isDeclared = type === envelope || /^application\/(.*\+)?json$/.test(type)
-  const parsed = isDeclared || /^\s*[[{]/.test(text) ? parse(text) : undefined
+  const parsed = isDeclared || /^\s*[[{]/.test(text) ? parseJson(text) : undefined
+  if (parsed && 'fault' in parsed && parsed.tooMany) return `a JSON text that ${parsed.fault}`
+  const json = parsed && 'value' in parsed ? parsed : undefined
   if (type === envelope)
-    return isJsonObject(parsed?.value)
-      ? opened(parsed.value)
-      : 'an envelope that is not a JSON object'
+    return isJsonObject(json?.value) ? opened(json.value) : 'an envelope that is not a JSON object'
   if (text.trim() === '') return { result: {} }
-  return { result: parsed ? objectOf(parsed.value) : { text } }
+  return { result: json ? objectOf(json.value) : { text } }
 }
 interface Carried {
   readonly result: JsonObject
@@ -138,22 +133,23 @@ export function outcomeOf(
     const carried = resultOf(answer, envelope)
     if (typeof carried === 'string')
       return failed('invalid_response', `The endpoint returned ${carried}.`, { final: true })
-    if (Buffer.byteLength(JSON.stringify(carried.result)) > sizes.result)
+    // The depth is checked first, because `JSON.stringify` overflows the stack for a deep result.
+    const fault = unsafeValueFault(carried.result)
+    if (fault)
       return failed(
-        'response_too_large',
-        `The endpoint returned a result of more than ${sizes.result} bytes.`,
+        'invalid_response',
+        `The result of the endpoint cannot be stored: ${fault.field}: ${fault.message}.`,
         { final: true },
       )
-    const fault = unsafeValueFault(carried.result)
-    return fault
+    return Buffer.byteLength(JSON.stringify(carried.result)) > sizes.result
       ? failed(
-          'invalid_response',
-          `The result of the endpoint cannot be stored: ${fault.field}: ${fault.message}.`,
+          'response_too_large',
+          `The endpoint returned a result of more than ${sizes.result} bytes.`,
           { final: true },
         )
       : { status: 'completed', ...carried }
   }
-  const said = body.toString('utf8').trim().slice(0, MAX_QUOTED_LENGTH)
+  const said = cutText(body.toString('utf8').trim(), MAX_QUOTED_LENGTH)
   const message =
     `The endpoint returned ${status}` +
     (status >= 300 && status < 400 ? '; redirects are not followed' : '') +

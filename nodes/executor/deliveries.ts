@@ -13,6 +13,7 @@ import { restrictionOf } from '../../protocol/events/sources.ts'
 import { getOwn } from '../../protocol/lookup.ts'
 import { secretRef } from '../../protocol/naming.ts'
 import type { OwnerQuery } from '../../protocol/queries/owners.ts'
+import { cutText } from '../../protocol/rules/cut-text.ts'
 import {
   type AttemptOutcome,
   type DeliveryOpening,
@@ -245,12 +246,8 @@ export function deliveries({ world, directory, post }: Deliveries): Handler {
  */
 function excerptOf(answer: Received | Failed): { readonly answer?: string } {
   if ('failed' in answer) return {}
-  const text = answer.body
-    .subarray(0, 4 * MAX_RESPONSE_CHARACTERS)
-    .toString('utf8')
-    .slice(0, MAX_RESPONSE_CHARACTERS)
-    // If the cut has split a surrogate pair, removes its first half.
-    .replace(/[\ud800-\udbff]$/, '')
+  const beginning = answer.body.subarray(0, 4 * MAX_RESPONSE_CHARACTERS).toString('utf8')
+  const text = cutText(beginning, MAX_RESPONSE_CHARACTERS)
   return text === '' ? {} : { answer: text }
 }
 

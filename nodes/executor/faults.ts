@@ -2,6 +2,7 @@
  * Classifies the failures of a generation, and decides whether and when to make another attempt. A
  * temporary failure is retried with exponential back-off. A provider may request a longer pause.
  */
+import { cutText } from '../../protocol/rules/cut-text.ts'
 import type { Outcome } from './handler.ts'
 
 /** Initial and maximum pause before another attempt, in milliseconds, without jitter. */
@@ -72,8 +73,8 @@ export function failedWith(
   spread: number,
   secret = '',
 ): Outcome {
-  const text = (secret === '' ? message : message.replaceAll(secret, '…')).slice(
-    0,
+  const text = cutText(
+    secret === '' ? message : message.replaceAll(secret, '…'),
     MAX_MESSAGE_LENGTH,
   )
   return {

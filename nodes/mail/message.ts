@@ -5,7 +5,9 @@
  */
 import { type AddressObject, type ParsedMail, simpleParser } from 'mailparser'
 import type { JsonObject } from '../../protocol/common.ts'
+import { cutText } from '../../protocol/rules/cut-text.ts'
 import type { Authenticity } from './authenticity.ts'
+import { plainTextOf } from './plain-text.ts'
 
 /**
  * Limits on the parts of a message in an event: maximum lengths in characters for `text`, `html`
@@ -47,7 +49,7 @@ export const parseMessage = (raw: Buffer): Promise<ParsedMail> =>
  */
 export const messageIdOf = ({ messageId }: ParsedMail): string | undefined => {
   const id = messageId?.trim().replace(/^<|>$/g, '')
-  return id ? id.slice(0, MAX.header) : undefined
+  return id ? header(id) : undefined
 }
 
 /**
@@ -61,7 +63,8 @@ export function eventOf(
   { agent_id, at, authenticity }: Received,
 ): JsonObject {
   const html = typeof mail.html === 'string' ? mail.html : undefined
-  const text = mail.text || (html === undefined ? '' : plainTextOf(html))
+  const plain = mail.text ?? ''
+  const text = plain.trim() === '' && html !== undefined ? plainTextOf(html, MAX.text) : plain
   const references = [mail.references ?? []].flat().slice(0, MAX.references)
   const cut = text.length > MAX.text || (html?.length ?? 0) > MAX.html
   return {
@@ -71,8 +74,8 @@ export function eventOf(
     to: addressesOf(mail.to),
     cc: addressesOf(mail.cc),
     subject: header(mail.subject ?? ''),
-    text: text.slice(0, MAX.text),
-    ...(html !== undefined && { html: html.slice(0, MAX.html) }),
+    text: cutText(text, MAX.text),
+    ...(html !== undefined && { html: cutText(html, MAX.html) }),
     ...(cut && { truncated: true }),
     ...(mail.inReplyTo !== undefined && { in_reply_to: header(mail.inReplyTo) }),
     references: references.map(header),
@@ -87,45 +90,10 @@ export function eventOf(
   }
 }
 
-const header = (text: string): string => text.slice(0, MAX.header)
+const header = (text: string): string => cutText(text, MAX.header)
 const addressesOf = (given: AddressObject | readonly AddressObject[] | undefined): string[] =>
   [given ?? []]
     .flat()
     .flatMap(({ value }) => value)
     .flatMap(({ address }) => (address ? [header(address.toLowerCase())] : []))
     .slice(0, MAX.addresses)
-
-/**
- * Converts HTML to plain text in one pass, for messages without a plain-text part. Tags become
- * white space. The contents of scripts and styles are left out.
- */
-export function plainTextOf(html: string): string {
-  const lower = html.toLowerCase()
-  let text = ''
-  let at = 0
-  while (at < html.length && text.length <= MAX.text) {
-    const open = html.indexOf('<', at)
-    if (open < 0) return clean(text + html.slice(at))
-    text += html.slice(at, open)
-    const hidden = ['script', 'style'].find((name) => lower.startsWith(name, open + 1))
-    const from = hidden === undefined ? open : lower.indexOf(`</${hidden}`, open)
-    const close = from < 0 ? -1 : html.indexOf('>', from)
-    if (close < 0) break
-    text += /^<\/?(br|p|div|li|tr|h\d)\b/.test(lower.slice(open, open + 8)) ? '\n' : ' '
-    at = close + 1
-  }
-  return clean(text)
-}
-const ENTITIES: Readonly<Record<string, string>> = {
-  amp: '&',
-  lt: '<',
-  gt: '>',
-  quot: '"',
-  nbsp: ' ',
-}
-const clean = (text: string): string =>
-  text
-    .replace(/&(amp|lt|gt|quot|nbsp);/g, (_, name: string) => ENTITIES[name] ?? '')
-    .replace(/[^\S\n]+/g, ' ')
-    .replace(/ ?\n[ \n]*/g, '\n')
-    .trim()

@@ -5,6 +5,7 @@
  */
 import type { JsonObject } from '../common.ts'
 import type { Refusal } from '../errors.ts'
+import { cutText } from '../rules/cut-text.ts'
 import type { SearchRows, TableRow } from './schema.ts'
 import { textsOf } from './search.ts'
 
@@ -105,12 +106,6 @@ export function embeddedText(data: JsonObject, max: number): string {
     if (texts.length > 0) lines.push(`${name}: ${texts.join(' ')}`)
   }
   return cutText(lines.join('\n'), max)
-}
-/** Returns the first characters of a text, without half of a surrogate pair at the end. */
-export function cutText(text: string, max: number): string {
-  if (text.length <= max) return text
-  const last = text.charCodeAt(max - 1)
-  return text.slice(0, last >= 0xd800 && last < 0xdc00 ? max - 1 : max)
 }
 
 const K = 60

@@ -4,6 +4,7 @@
  */
 import type { SignedInPerson } from '../../../gateway/auth/console/provider.ts'
 import { getOwn } from '../../../protocol/lookup.ts'
+import { cutText } from '../../../protocol/rules/cut-text.ts'
 import { isJsonObject } from '../../../protocol/rules/json-object.ts'
 
 export type Claims = Readonly<Record<string, unknown>>
@@ -73,10 +74,7 @@ export function personOf(
   const name = [claims['name'], claims['preferred_username'], address, subject]
     .map((one) =>
       typeof one === 'string'
-        ? one
-            .replaceAll(/\p{C}+/gu, ' ')
-            .trim()
-            .slice(0, MAX_NAME_LENGTH)
+        ? cutText(one.replaceAll(/\p{C}+/gu, ' ').trim(), MAX_NAME_LENGTH)
         : '',
     )
     .find((one) => one !== '')

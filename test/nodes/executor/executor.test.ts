@@ -324,6 +324,21 @@ t.test('an HTTP answer determines the outcome of a job', async (t) => {
     { status: 'failed', error_type: 'invalid_response', final: true },
     'a result that cannot be stored is invalid',
   )
+  t.match(
+    answer(200, '['.repeat(500_000) + ']'.repeat(500_000)),
+    { status: 'failed', error_type: 'invalid_response', final: true },
+    'also if its nesting exceeds the stack',
+  )
+  const names = Array.from({ length: 50_001 }, (_, n) => `"${n}":1`).join()
+  for (const type of ['application/json', 'text/plain'])
+    t.match(
+      answer(200, `{${names}}`, type),
+      { error_type: 'invalid_response', error_message: /more than 50000 different names/ },
+      `a result with too many names as ${type}`,
+    )
+  t.match(answer(400, `${'x'.repeat(499)}😀`, 'text/plain'), {
+    error_message: `The endpoint returned 400: ${'x'.repeat(499)}`,
+  })
   const most = 1_048_576 - Buffer.byteLength(JSON.stringify({ text: '' }))
   t.match(answer(200, 'x'.repeat(most), 'text/plain'), { status: 'completed' })
   t.match(

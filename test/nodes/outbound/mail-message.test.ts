@@ -3,7 +3,7 @@
  * a parser.
  */
 import t from 'tap'
-import { eventOf, messageIdOf, parseMessage, plainTextOf } from '../../../nodes/mail/message.ts'
+import { eventOf, messageIdOf, parseMessage } from '../../../nodes/mail/message.ts'
 
 const received = {
   agent_id: 'agt_1',
@@ -16,14 +16,28 @@ const parse = async (raw: string) => {
 }
 
 t.test('HTML without a plain part is converted to text', async (t) => {
-  t.equal(
-    plainTextOf('<style>p{}</style><p>Fish &amp; chips</p><script>x("</p>")</script><br>2 &lt; 3'),
-    'Fish & chips\n2 < 3',
-  )
   t.match(await parse('Content-Type: text/html\r\n\r\n<p>Hello</p>'), {
     text: 'Hello',
     html: /<p>/,
   })
+  const parts = ['text/plain\r\n\r\n \r\n', 'text/html\r\n\r\n<p>Hello</p>\r\n']
+  t.match(
+    await parse(
+      'Content-Type: multipart/alternative; boundary=b\r\n\r\n' +
+        `${parts.map((part) => `--b\r\nContent-Type: ${part}`).join('')}--b--`,
+    ),
+    { text: 'Hello' },
+    'a blank plain part counts as none',
+  )
+})
+
+t.test('a cut leaves no half of a surrogate pair', async (t) => {
+  const event = await parse(
+    `Subject: ${'s'.repeat(997)}😀\r\nContent-Type: text/plain; charset=utf-8\r\n\r\n${'x'.repeat(99_999)}😀`,
+  )
+  t.equal(event['subject'], 's'.repeat(997))
+  t.equal(event['text'], 'x'.repeat(99_999))
+  t.equal(event['truncated'], true)
 })
 
 t.test('long members are cut, and the event is marked as truncated', async (t) => {

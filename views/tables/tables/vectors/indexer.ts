@@ -12,9 +12,9 @@
  *     another size does not delay other tables.
  */
 import { createHash } from 'node:crypto'
+import { cutText } from '../../../../protocol/rules/cut-text.ts'
 import { visibleData } from '../../../../protocol/tables/row-data.ts'
 import {
-  cutText,
   type EmbeddingAnswer,
   type EmbeddingFailure,
   embeddedText,
