@@ -16,7 +16,7 @@ import type { Changes } from '../protocol/workflows/rows.ts'
 import type { Cause, Decided, Decision } from './actor.ts'
 
 /** A key as its owner stores it. Revoked keys are removed. The journal still has their events. */
-interface StoredKey {
+interface ApiKeyWithHash {
   readonly key: ApiKey
   /** SHA-256 of the raw key, in hexadecimal. */
   readonly hash: string
@@ -27,7 +27,7 @@ interface StoredKey {
   readonly derived?: true
 }
 /** Keys by id. */
-export type Keys = Record<string, StoredKey>
+export type Keys = Record<string, ApiKeyWithHash>
 /** The keys in the state of the organization or of a project. */
 export interface KeyHolder {
   keys: Keys

@@ -13,7 +13,7 @@ import type { AddressOf, OwnerKind, OwnerQueries, OwnerQuery } from '../protocol
 import type { ViewQueries, ViewQueryName } from '../protocol/queries/views.ts'
 import type { IssuedToken, TokenFailure, TokenRequest } from '../protocol/repositories/token.ts'
 import type { KnownDefinition, TriggerKind } from '../protocol/resolver/callout.ts'
-import type { KeptResolver } from '../protocol/resolver/schema.ts'
+import type { ResolverConfiguration } from '../protocol/resolver/schema.ts'
 import type { Preview, Previewed } from '../protocol/sessions/transcript/previews.ts'
 import type { EmbeddingAnswer } from '../protocol/tables/semantic.ts'
 import type { GatewayMessage, Offer, OfferReply } from '../protocol/workers/messages.ts'
@@ -231,7 +231,7 @@ export interface World {
 }
 /** A request for the definition of an agent. */
 export interface ResolverQuestion {
-  readonly configuration: KeptResolver
+  readonly configuration: ResolverConfiguration
   readonly project: { readonly id: string; readonly external_ref?: string }
   readonly agent_id: string
   /** The name of the agent at the resolver. */
@@ -259,7 +259,7 @@ export interface StorageReport {
   readonly warnings: readonly string[]
 }
 /** The size of a stored file, and its SHA-256 as lower-case hex. */
-export interface StoredBytes {
+export interface FileDigest {
   readonly size_bytes: number
   readonly sha256: string
 }
@@ -277,7 +277,7 @@ export interface Files {
    * @param gone aborted when the result is no longer needed. The write may then fail early.
    * @throws the error of `bytes`, or the reason of `gone`.
    */
-  write(name: string, bytes: AsyncIterable<Uint8Array>, gone?: AbortSignal): Promise<StoredBytes>
+  write(name: string, bytes: AsyncIterable<Uint8Array>, gone?: AbortSignal): Promise<FileDigest>
   /**
    * Returns the bytes of a file from `start` up to, but not including, `end`. They are read during
    * the iteration. Returns undefined when there is no such file. The iteration rejects when the

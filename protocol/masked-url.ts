@@ -34,7 +34,7 @@ export type SentParts = readonly (SealedPart | null)[]
  * A masked URL with its sealed values. When `parts` is absent, `url` is the complete URL: it has no
  * values, or an earlier release stored it without sealing them.
  */
-export interface KeptUrl {
+export interface SealedUrl {
   readonly url: string
   readonly parts?: readonly SealedPart[]
 }
@@ -133,11 +133,11 @@ export const queryFault = (url: string): string | undefined =>
  * @param before the URL that is stored now.
  * @returns the URL with its values, or a fault when a mask has no stored value for this address.
  */
-export function keepUrl(
+export function resolveMasks(
   url: string,
   sent: SentParts | undefined,
-  before: KeptUrl | undefined,
-): KeptUrl | { readonly fault: string } {
+  before: SealedUrl | undefined,
+): SealedUrl | { readonly fault: string } {
   if (!sent || sent.length === 0) return { url }
   if (!sent.includes(null)) return { url, parts: sent as readonly SealedPart[] }
   if (!before || split(before.url).address !== split(url).address)
@@ -172,13 +172,13 @@ function namesOf(url: string): string[] {
 }
 
 /** Combines a URL with the values stored next to it. */
-export const keptUrl = (url: string, { url_parts }: UrlParts): KeptUrl => ({
+export const sealedUrlOf = (url: string, { url_parts }: UrlParts): SealedUrl => ({
   url,
   ...(url_parts && { parts: url_parts }),
 })
 
 /** Whether two URLs have the same values, in the same order. */
-export const sameParts = (a: KeptUrl | undefined, b: KeptUrl): boolean =>
+export const sameParts = (a: SealedUrl | undefined, b: SealedUrl): boolean =>
   a?.parts?.length === b.parts?.length &&
   (b.parts ?? []).every(({ digest }, index) => digest === a?.parts?.[index]?.digest)
 
@@ -187,7 +187,7 @@ export const sameParts = (a: KeptUrl | undefined, b: KeptUrl): boolean =>
  * @param open unseals one value.
  */
 export function openUrl(
-  { url, parts }: KeptUrl,
+  { url, parts }: SealedUrl,
   open: (sealed: string) => string | undefined,
 ): string | undefined {
   let next = 0

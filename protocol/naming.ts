@@ -19,6 +19,13 @@ export const slug = (name: string): string =>
     .slice(0, 64)
     .replace(/-$/, '')
 
+/**
+ * Returns the name under which a model or an MCP client sees an action: letters, digits, `_` and
+ * `-`, at most 64 characters. Names of different actions may become equal.
+ */
+export const toolName = (action: string): string =>
+  action.replaceAll(/[^A-Za-z0-9_-]/g, '_').slice(0, 64)
+
 /** Shortens a text to at most `most` characters (code points). */
 export const cut = (text: string, most: number): string =>
   text.length <= most

@@ -182,7 +182,7 @@ export const firstTokens: ReadonlySet<string> = new Set([
  * Returns the matching key of a job. Jobs with equal keys have the same candidates: the workers
  * with one capability and, unless `workers_only` is set, the service itself.
  */
-export const lineOf = (
+export const matchingKeyOf = (
   job: Parameters<typeof offerCapability>[0] & { workers_only?: true },
 ): string => (job.workers_only ? `${offerCapability(job)}!` : offerCapability(job))
 /**

@@ -24,8 +24,10 @@ const ENTRIES = 2000
 export const hasGap = (messages: readonly Message[], position: number): boolean =>
   messages.some(({ sequence }, i) => sequence > (messages[i - 1]?.sequence ?? position) + 1)
 
+/** Whether an envelope must be decoded. */
 export const isEncoded = (data: Message['data']): data is Uint8Array | string =>
   data instanceof Uint8Array || typeof data === 'string'
+
 /** Splits messages into slices that are decoded together. */
 export function slicesOf(messages: readonly Message[]): Message[][] {
   const slices: Message[][] = []
@@ -38,9 +40,7 @@ export function slicesOf(messages: readonly Message[]): Message[][] {
   }
   return slices
 }
-/**
- * Splits messages into parts. A part ends once it has at least `ENTRIES` entries.
- */
+/** Splits messages into parts. A part ends once it has at least `ENTRIES` entries. */
 export function partsOf(messages: readonly Message[]): Message[][] {
   const parts: Message[][] = []
   let room = 0

@@ -24,12 +24,12 @@ interface Writing<T> {
 }
 
 /** Returns the record cache of a table with the columns id, project, created_at and record. */
-export const keptRecords = <T>(
+export const recordCache = <T>(
   store: Store,
   table: string,
   writing: () => Writing<T>,
 ): WriteBackCache<RecordRow<T>> =>
-  store.kept(table, () => {
+  store.cacheOf(table, () => {
     const { insert, update, remove } = writing()
     return new WriteBackCache<RecordRow<T>>(
       (id) => {

@@ -323,7 +323,7 @@ export class Store {
     return ++this.#lastRun
   }
   /** Returns the cache of a table, which is created on first use. */
-  kept<V>(table: string, make: (store: Store) => WriteBackCache<V>): WriteBackCache<V> {
+  cacheOf<V>(table: string, make: (store: Store) => WriteBackCache<V>): WriteBackCache<V> {
     return this.buffer(table, make)
   }
   /**

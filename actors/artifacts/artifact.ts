@@ -23,7 +23,7 @@ import { brandedPermission } from '../../protocol/access/schema.ts'
 import type {
   ArtifactCommands,
   ArtifactReservation,
-  KeptArtifact,
+  ArtifactState,
 } from '../../protocol/artifacts/commands.ts'
 import type { ArtifactEvent } from '../../protocol/artifacts/events.ts'
 import type { artifacts } from '../../protocol/artifacts/rows.ts'
@@ -47,8 +47,8 @@ import { postArtifact, withPost } from './posts.ts'
 import { toSession } from './session.ts'
 import { artifactSourceEvent } from './source-event.ts'
 
-type State = KeptArtifact | null
-type Reserved = Exclude<KeptArtifact, { readonly state: 'abandoned' }>
+type State = ArtifactState | null
+type Reserved = Exclude<ArtifactState, { readonly state: 'abandoned' }>
 type Internal = ArtifactCommands
 type Rows = Pick<typeof artifacts, 'artifact.delete'>
 /** Data that the gateway adds to the input of `artifact.delete`: the caller. */

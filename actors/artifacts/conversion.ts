@@ -4,8 +4,8 @@
  */
 import type {
   ArtifactCommands,
+  ArtifactState,
   ConversionResult,
-  KeptArtifact,
 } from '../../protocol/artifacts/commands.ts'
 import type { ArtifactEvent } from '../../protocol/artifacts/events.ts'
 import { type Artifact, limits } from '../../protocol/artifacts/schema.ts'
@@ -76,7 +76,7 @@ export const TIMED_OUT_CONVERSION: ConversionResult = {
  * Records the outcome of a conversion. The session of an attachment is informed in the same commit.
  */
 export const settleConversion = (
-  artifact: KeptArtifact & { readonly state: 'ready' },
+  artifact: ArtifactState & { readonly state: 'ready' },
   conversion: ConversionResult,
   { at, self: { id } }: Pick<Cause, 'at' | 'self'>,
 ): Decision<ArtifactEvent, undefined> => ({

@@ -5,7 +5,7 @@
  */
 import {
   type ArtifactCommands,
-  type KeptArtifact,
+  type ArtifactState,
   MAX_ARTIFACT_POSTS,
 } from '../../protocol/artifacts/commands.ts'
 import type { ArtifactEvent } from '../../protocol/artifacts/events.ts'
@@ -20,7 +20,7 @@ type Post = ArtifactCommands['artifact.post']
  * and owned by the principal that wrote the metadata of the message.
  */
 export function postArtifact(
-  state: KeptArtifact | null,
+  state: ArtifactState | null,
   { principal_id, channel_id, message_id }: Post['input'],
 ): Decision<ArtifactEvent, Post['reply']> {
   const isOwn =
@@ -36,7 +36,7 @@ export function postArtifact(
 }
 
 /** Adds a message. The oldest one is dropped when there are too many. */
-export const withPost = <T extends Exclude<KeptArtifact, { readonly state: 'abandoned' }>>(
+export const withPost = <T extends Exclude<ArtifactState, { readonly state: 'abandoned' }>>(
   state: T,
   post: NonNullable<T['posts']>[number],
 ): T => ({ ...state, posts: [...(state.posts ?? []), post].slice(-MAX_ARTIFACT_POSTS) })

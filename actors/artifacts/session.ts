@@ -1,5 +1,5 @@
 /** Messages from an attachment to its session, which is in the same shard. */
-import type { KeptArtifact } from '../../protocol/artifacts/commands.ts'
+import type { ArtifactState } from '../../protocol/artifacts/commands.ts'
 import type { SessionCommands } from '../../protocol/sessions/commands.ts'
 import type { Tell } from '../actor.ts'
 
@@ -8,7 +8,7 @@ import type { Tell } from '../actor.ts'
  * is empty for any other artifact.
  */
 export const toSession = <N extends 'attachment.converted' | 'attachment.removed'>(
-  { attachment, session_id }: Exclude<KeptArtifact, { readonly state: 'abandoned' }>,
+  { attachment, session_id }: Exclude<ArtifactState, { readonly state: 'abandoned' }>,
   name: N,
   input: SessionCommands[N]['input'],
 ): readonly Tell[] =>

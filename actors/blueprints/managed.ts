@@ -9,9 +9,9 @@ import {
   type BindingCommands,
   type BlueprintClaim,
   type BoundEvent,
+  type InternalBinding,
   isSameIdentity,
   refusedBy,
-  type StoredBinding,
 } from '../../protocol/blueprints/stored.ts'
 import type { Event } from '../../protocol/entry.ts'
 import { isRefusal, refuse } from '../../protocol/errors.ts'
@@ -32,16 +32,16 @@ export interface ManagedResource<S> {
   readonly prefix?: Prefix
   /** Returns the resource that a command addresses, or undefined if there is no such resource. */
   readonly find: (state: S, input: Readonly<Record<string, unknown>>) => Identified | undefined
-  readonly binding: (state: S, id: string) => StoredBinding | undefined
+  readonly binding: (state: S, id: string) => InternalBinding | undefined
 }
 type Arm<S, I, E, R> = (state: S, input: I, cause: Cause) => Decision<E, R>
 
-const unbound = ({ resource_type, resource_id }: StoredBinding): BoundEvent => ({
+const unbound = ({ resource_type, resource_id }: InternalBinding): BoundEvent => ({
   type: 'blueprint.unbound',
   resource_type,
   resource_id,
 })
-const isSame = (a: StoredBinding | undefined, b: StoredBinding): boolean =>
+const isSame = (a: InternalBinding | undefined, b: InternalBinding): boolean =>
   JSON.stringify(a) === JSON.stringify(b)
 
 /** Adds events to a decision, and drops its `next`, which does not reflect them. */
@@ -117,7 +117,7 @@ export const managed =
 export const asResource = (
   type: ResourceTypeName,
   record: Identified | undefined,
-  binding: StoredBinding | undefined,
+  binding: InternalBinding | undefined,
   more: Pick<KnownResource, 'is_empty'> = {},
 ): KnownResource | null =>
   record
@@ -137,7 +137,7 @@ export const asResource = (
  */
 export const bindingArms = <S>(
   exists: (state: S, type: ResourceTypeName, id: string) => boolean,
-  bindingOf: (state: S, id: string) => StoredBinding | undefined,
+  bindingOf: (state: S, id: string) => InternalBinding | undefined,
 ) => ({
   'blueprint.bind': (
     state: S,
@@ -170,11 +170,11 @@ export const bindingArms = <S>(
  * handlers and reducers of its binding, and the answer to the query `resource`.
  * @param recordOf returns the record of the resource, or undefined if the resource does not exist.
  */
-export const singleResource = <S extends { readonly binding?: StoredBinding } | null>(
+export const singleResource = <S extends { readonly binding?: InternalBinding } | null>(
   type: ResourceTypeName,
   recordOf: (state: S) => Identified | undefined,
 ) => {
-  const binding = (state: S): StoredBinding | undefined => state?.binding
+  const binding = (state: S): InternalBinding | undefined => state?.binding
   return {
     managed: { type, find: recordOf, binding } satisfies ManagedResource<S>,
     arms: bindingArms<S>((state) => recordOf(state) !== undefined, binding),

@@ -4,7 +4,7 @@
  * refers to a message contains the facts about it that never change: its position, sender and
  * thread.
  */
-import type { StoredBinding } from '../../protocol/blueprints/stored.ts'
+import type { InternalBinding } from '../../protocol/blueprints/stored.ts'
 import {
   type Exchange,
   type ExchangeEvent,
@@ -26,7 +26,7 @@ import type { Cause } from '../actor.ts'
 export interface ChannelState {
   /** Absent before the channel is opened and after it is deleted. */
   settings?: ChannelSettings
-  binding?: StoredBinding
+  binding?: InternalBinding
   /** Id of the actor that holds the channel's name. */
   holder: string
   members: Record<string, ChannelMember>

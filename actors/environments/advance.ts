@@ -15,7 +15,7 @@ import { timestamp } from '../../protocol/common.ts'
 import type { OperationKind } from '../../protocol/environments/commands.ts'
 import type {
   EnvironmentJob,
-  KeptEnvironment,
+  ExistingEnvironment,
   PinnedJob,
 } from '../../protocol/environments/events.ts'
 import { environmentLimits } from '../../protocol/environments/schema.ts'
@@ -37,9 +37,13 @@ const doubling = (first: number, times: number, longest: number): number =>
  * Returns the time of the next request for an operation that no host has claimed, in Unix
  * milliseconds.
  */
-const askAgainAt = ({ kind, asked, requests }: NonNullable<KeptEnvironment['operation']>): number =>
+const askAgainAt = ({
+  kind,
+  asked,
+  requests,
+}: NonNullable<ExistingEnvironment['operation']>): number =>
   asked + doubling(2000, requests - 1, kind === 'destroy' ? MAX_TEARDOWN_MS : MAX_REQUEST_MS)
-const startableAt = ({ worker: { since, failures } }: KeptEnvironment): number =>
+const startableAt = ({ worker: { since, failures } }: ExistingEnvironment): number =>
   failures === 0 ? 0 : since + doubling(1000, failures - 1, MAX_BACKOFF_MS)
 
 /**
@@ -47,7 +51,7 @@ const startableAt = ({ worker: { since, failures } }: KeptEnvironment): number =
  * Returns undefined if the environment is not retained, or is retained without a limit.
  */
 const retainedUntil = (
-  { record, retained_at }: KeptEnvironment,
+  { record, retained_at }: ExistingEnvironment,
   { retain_ms }: Draft['settings'],
 ): number | undefined =>
   retained_at !== undefined &&
@@ -58,11 +62,11 @@ const retainedUntil = (
     ? retained_at + retain_ms
     : undefined
 
-const isBusy = (state: KeptEnvironment): boolean =>
+const isBusy = (state: ExistingEnvironment): boolean =>
   hasJob(state, ({ admitted }) => admitted === true)
-const waitsForWorker = ({ status }: KeptEnvironment['record'], job: EnvironmentJob): boolean =>
+const waitsForWorker = ({ status }: ExistingEnvironment['record'], job: EnvironmentJob): boolean =>
   !job.passive && !job.refused && (job.admitted === true || status === 'orphaned')
-const wantsWorker = (state: KeptEnvironment): boolean =>
+const wantsWorker = (state: ExistingEnvironment): boolean =>
   state.worker.requested === true || hasJob(state, (job) => waitsForWorker(state.record, job))
 
 function refuseJobs(
@@ -358,7 +362,10 @@ export function advance(on: Draft): void {
  * Returns the earliest time, in Unix milliseconds, at which a rule may apply although no command
  * has arrived. Returns undefined if there is no such time.
  */
-export function deadline(state: KeptEnvironment, settings: Draft['settings']): number | undefined {
+export function deadline(
+  state: ExistingEnvironment,
+  settings: Draft['settings'],
+): number | undefined {
   const { record, operation, worker, heard, lease_until, teardown_at } = state
   if (record.status === 'destroyed') return undefined
   const times: (number | undefined)[] = [lease_until, teardown_at]

@@ -4,7 +4,7 @@
  * so the actor's own state remains unchanged.
  */
 import { timestamp } from '../../protocol/common.ts'
-import type { EnvironmentEvent, KeptEnvironment } from '../../protocol/environments/events.ts'
+import type { EnvironmentEvent, ExistingEnvironment } from '../../protocol/environments/events.ts'
 import { type Environment, environmentLimits } from '../../protocol/environments/schema.ts'
 import type { Patch } from '../../protocol/patch.ts'
 import type { Cause, Decided, Tell } from '../actor.ts'
@@ -39,7 +39,7 @@ export interface Draft {
   readonly cause: Cause
   readonly settings: EnvironmentSettings
   /** The state after the events so far. */
-  state: KeptEnvironment
+  state: ExistingEnvironment
   readonly events: EnvironmentEvent[]
   readonly tells: Tell[]
   readonly soft: EnvironmentEvent[]
@@ -47,7 +47,7 @@ export interface Draft {
 
 /** Begins a decision about an existing environment. */
 export const draft = (
-  state: KeptEnvironment,
+  state: ExistingEnvironment,
   cause: Cause,
   settings: EnvironmentSettings,
 ): Draft => ({ cause, settings, state, events: [], tells: [], soft: [] })
@@ -55,12 +55,12 @@ export const draft = (
 /** Adds an event to the decision and applies it. */
 export function emit(on: Draft, event: EnvironmentEvent): void {
   on.events.push(event)
-  on.state = apply(on.state, event, on.cause.at) as KeptEnvironment
+  on.state = apply(on.state, event, on.cause.at) as ExistingEnvironment
 }
 /** Adds a soft event to the decision and applies it. */
 export function emitSoft(on: Draft, event: EnvironmentEvent): void {
   on.soft.push(event)
-  on.state = apply(on.state, event, on.cause.at) as KeptEnvironment
+  on.state = apply(on.state, event, on.cause.at) as ExistingEnvironment
 }
 /** Changes fields of the record. The audit log shows changes to the status. */
 export function change(on: Draft, record: Patch<Environment>): void {

@@ -5,7 +5,7 @@
 
 import { timestamp } from '../../protocol/common.ts'
 import type { LeaseGranted } from '../../protocol/environments/commands.ts'
-import type { EnvironmentEvent, KeptEnvironment } from '../../protocol/environments/events.ts'
+import type { EnvironmentEvent, ExistingEnvironment } from '../../protocol/environments/events.ts'
 import type { AcquireEnvironment, Environment, Holder } from '../../protocol/environments/schema.ts'
 import { refuse } from '../../protocol/errors.ts'
 import type { Cause, Decision } from '../actor.ts'
@@ -30,7 +30,7 @@ const taken = (holder: Holder, expires_at?: string) =>
  * Returns a holder other than the given one that has an admitted job in the environment, or
  * undefined if there is no such holder.
  */
-const occupant = ({ jobs }: KeptEnvironment, holder: Holder): Holder | undefined =>
+const occupant = ({ jobs }: ExistingEnvironment, holder: Holder): Holder | undefined =>
   Object.values(jobs).find((job) => job.admitted && !sameHolder(job.holder, holder))?.holder
 
 /** Grants or renews the lease. */

@@ -5,7 +5,7 @@
 
 import { timestamp } from '../../protocol/common.ts'
 import type { EnvironmentCommands, HostTask } from '../../protocol/environments/commands.ts'
-import type { EnvironmentEvent, KeptEnvironment } from '../../protocol/environments/events.ts'
+import type { EnvironmentEvent, ExistingEnvironment } from '../../protocol/environments/events.ts'
 import { keepWarmMs } from '../../protocol/environments/keep-warm.ts'
 import { refuse } from '../../protocol/errors.ts'
 import type { Cause, Decision } from '../actor.ts'
@@ -38,7 +38,10 @@ const MIN_TEARDOWN_MS = 30_000
 /** Maximum pause in milliseconds after a failed teardown. */
 const MAX_TEARDOWN_MS = 3_600_000
 
-function taskOf({ record, origin, operation, worker }: KeptEnvironment, project: string): HostTask {
+function taskOf(
+  { record, origin, operation, worker }: ExistingEnvironment,
+  project: string,
+): HostTask {
   if (!operation) throw new Error('a task without an operation')
   return {
     operation: operation.number,
@@ -86,7 +89,7 @@ export function claim(
 const isCurrent = (
   state: EnvironmentState,
   { operation, host }: { readonly operation: number; readonly host: string },
-): state is KeptEnvironment =>
+): state is ExistingEnvironment =>
   state?.operation?.number === operation && state.operation.host === host
 
 /** Records that the host of the current operation is still working. */

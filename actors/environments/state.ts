@@ -2,7 +2,7 @@
 import type {
   EnvironmentEvent,
   EnvironmentJob,
-  KeptEnvironment,
+  ExistingEnvironment,
   Operation,
   PinnedJob,
   WorkerOfEnvironment,
@@ -12,7 +12,7 @@ import type { Environment, EnvironmentStatus, Holder } from '../../protocol/envi
 import { patch } from '../../protocol/patch.ts'
 
 /** The state of an environment, or null if it was never created. */
-export type EnvironmentState = KeptEnvironment | null
+export type EnvironmentState = ExistingEnvironment | null
 
 type On<N extends EnvironmentEvent['type']> = Extract<EnvironmentEvent, { readonly type: N }>
 
@@ -32,7 +32,7 @@ const created = (
   before: EnvironmentState,
   { environment, origin }: On<'environment.created'>,
   at: number,
-): KeptEnvironment => ({
+): ExistingEnvironment => ({
   record: environment,
   origin,
   jobs: before?.jobs ?? {},
@@ -49,10 +49,10 @@ const without = <T extends object, K extends keyof T>(whole: T, ...keys: K[]): O
   return rest
 }
 const marked = (
-  { jobs }: KeptEnvironment,
+  { jobs }: ExistingEnvironment,
   chosen: readonly PinnedJob[],
   mark: Partial<EnvironmentJob>,
-): KeptEnvironment['jobs'] => {
+): ExistingEnvironment['jobs'] => {
   const next = { ...jobs }
   for (const { job_id } of chosen) {
     const job = next[job_id]
@@ -60,17 +60,17 @@ const marked = (
   }
   return next
 }
-const operating = (state: KeptEnvironment, change: Partial<Operation>): KeptEnvironment =>
+const operating = (state: ExistingEnvironment, change: Partial<Operation>): ExistingEnvironment =>
   state.operation ? { ...state, operation: { ...state.operation, ...change } } : state
 const working = (
-  state: KeptEnvironment,
+  state: ExistingEnvironment,
   change: Partial<WorkerOfEnvironment>,
-): KeptEnvironment => ({ ...state, worker: { ...state.worker, ...change } })
+): ExistingEnvironment => ({ ...state, worker: { ...state.worker, ...change } })
 
 function requested(
-  state: KeptEnvironment,
+  state: ExistingEnvironment,
   { operation, generation }: On<'environment.operation_requested'>,
-): KeptEnvironment {
+): ExistingEnvironment {
   const next = { ...without(state, 'teardown_at'), operation, operations: operation.number }
   if (generation === undefined || generation === state.worker.generation) return next
   const worker = without(state.worker, 'token_hash', 'instance', 'session')
@@ -78,10 +78,10 @@ function requested(
 }
 
 function ended(
-  state: KeptEnvironment,
+  state: ExistingEnvironment,
   { outcome, at, displaced }: On<'environment.operation_ended'>,
-): KeptEnvironment {
-  const next: KeptEnvironment = { ...without(state, 'operation'), heard: at }
+): ExistingEnvironment {
+  const next: ExistingEnvironment = { ...without(state, 'operation'), heard: at }
   const kind = state.operation?.kind
   if (displaced) return next
   if (kind === 'destroy' && outcome === 'failed') return { ...next, teardowns: next.teardowns + 1 }
@@ -90,10 +90,10 @@ function ended(
 
 type Arms = {
   readonly [N in EnvironmentEvent['type']]: (
-    state: KeptEnvironment,
+    state: ExistingEnvironment,
     event: On<N>,
     at: number,
-  ) => KeptEnvironment
+  ) => ExistingEnvironment
 }
 const arms: Omit<Arms, 'environment.created'> = {
   'environment.updated': (state) => state,
@@ -186,16 +186,16 @@ export function apply(
   if (event.type === 'environment.created') return created(state, event, at)
   if (!state) return state
   const arm = arms[event.type] as (
-    state: KeptEnvironment,
+    state: ExistingEnvironment,
     event: EnvironmentEvent,
     at: number,
-  ) => KeptEnvironment
+  ) => ExistingEnvironment
   const change = recordPatch(event)
   return arm(change ? { ...state, record: patch(state.record, change) } : state, event, at)
 }
 
 /** Returns the record as clients see it. */
-export const shown = ({ record, jobs, worker }: KeptEnvironment): Environment => ({
+export const shown = ({ record, jobs, worker }: ExistingEnvironment): Environment => ({
   ...record,
   worker_state: worker.state,
   jobs_in_progress: Object.keys(jobs).length,
@@ -203,20 +203,20 @@ export const shown = ({ record, jobs, worker }: KeptEnvironment): Environment =>
 
 const usable: ReadonlySet<EnvironmentStatus> = new Set(['ready', 'running', 'retained'])
 /** Whether jobs may currently be executed in the environment. */
-export const isUsable = ({ record }: KeptEnvironment): boolean => usable.has(record.status)
+export const isUsable = ({ record }: ExistingEnvironment): boolean => usable.has(record.status)
 /** Whether a worker attached the environment, so that no provider manages it. */
-export const isAttached = ({ record }: KeptEnvironment): boolean => record.provider === 'worker'
+export const isAttached = ({ record }: ExistingEnvironment): boolean => record.provider === 'worker'
 export const sameHolder = (a: Holder, b: Holder): boolean => a.kind === b.kind && a.id === b.id
 
 /** Returns the jobs for which `holds` returns true. */
 export const jobsWhere = (
-  { jobs }: KeptEnvironment,
+  { jobs }: ExistingEnvironment,
   holds: (job: EnvironmentJob) => boolean,
 ): readonly PinnedJob[] =>
   Object.entries(jobs)
     .filter(([, job]) => holds(job))
     .map(([job_id, { queue }]) => ({ job_id, queue }))
 export const hasJob = (
-  { jobs }: KeptEnvironment,
+  { jobs }: ExistingEnvironment,
   holds: (job: EnvironmentJob) => boolean,
 ): boolean => Object.values(jobs).some(holds)

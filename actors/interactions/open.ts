@@ -14,7 +14,7 @@ import type { SentUrl, UrlParts } from '../../protocol/masked-url.ts'
 import { reservedTags } from '../../protocol/naming.ts'
 import { extended } from '../../protocol/rules/extended.ts'
 import type { Cause, Decided, Decision, Tell } from '../actor.ts'
-import { newUrl, partsOf } from '../kept-url.ts'
+import { newUrl, partsOf } from '../sealed-url.ts'
 import type { InteractionState } from './state.ts'
 
 type Create = Input<Api['interaction.create']>

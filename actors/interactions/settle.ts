@@ -16,12 +16,12 @@ import type {
 import { changed } from '../../protocol/interactions/events.ts'
 import { type Interaction, settledStatuses } from '../../protocol/interactions/schema.ts'
 import type { InteractionCommands, InteractionSettled } from '../../protocol/internal.ts'
-import type { KeptUrl } from '../../protocol/masked-url.ts'
+import type { SealedUrl } from '../../protocol/masked-url.ts'
 import { extended } from '../../protocol/rules/extended.ts'
 import type { DeliveryOpening } from '../../protocol/webhooks/delivery.ts'
 import type { Cause, Decided, Decision, Tell } from '../actor.ts'
 import { reduced } from '../events/reduced.ts'
-import { partsOf } from '../kept-url.ts'
+import { partsOf } from '../sealed-url.ts'
 import { expiry, type InteractionState, isOpen, statusAt } from './state.ts'
 
 type Ended = { readonly events: InteractionEvent[]; readonly tells: Tell[] }
@@ -262,7 +262,7 @@ function deliver({ delivery_id, body, ...to }: Dispatch): Tell {
 
 function dispatchOf(
   after: Interaction,
-  callback: KeptUrl | undefined,
+  callback: SealedUrl | undefined,
   cause: Cause,
 ): Dispatch | undefined {
   const {

@@ -18,7 +18,7 @@ import {
   type InteractionEvent,
 } from '../../protocol/interactions/events.ts'
 import { type Interaction, settledStatuses } from '../../protocol/interactions/schema.ts'
-import type { KeptUrl } from '../../protocol/masked-url.ts'
+import type { SealedUrl } from '../../protocol/masked-url.ts'
 
 export interface InteractionState {
   readonly record: Interaction
@@ -43,7 +43,7 @@ export interface InteractionState {
    * The URL of the subscriber with its sealed values. This field is absent in snapshots of earlier
    * releases, in which the record contains the URL.
    */
-  readonly callback?: KeptUrl
+  readonly callback?: SealedUrl
   /**
    * Set if the service cancelled the interaction because some targets or reviewers do not exist.
    */

@@ -74,7 +74,7 @@ const ended = ({ id, environment_id }: Ended): readonly Effect[] =>
     : [toEnvironment(environment_id, 'environment.done', { job_id: id })]
 
 /** The events that can make a job available for matching. */
-export const joinsLine: ReadonlySet<string> = new Set<QueueEvent['type']>([
+export const offeringEvents: ReadonlySet<string> = new Set<QueueEvent['type']>([
   'job.queued',
   'job.requeued',
   'job.rested',

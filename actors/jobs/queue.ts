@@ -25,7 +25,7 @@ import type { QueueCommands } from '../../protocol/internal.ts'
 import { leaseToken } from '../../protocol/jobs/lease-token.ts'
 import type { GrantedLease, Renewal } from '../../protocol/jobs/leases.ts'
 import type { QueueEvent } from '../../protocol/jobs/rows.ts'
-import { lineOf } from '../../protocol/subjects.ts'
+import { matchingKeyOf } from '../../protocol/subjects.ts'
 import type { WorkerTiming } from '../../protocol/workers/timing.ts'
 import type { Actor } from '../actor.ts'
 import { add, inOrder } from '../heap.ts'
@@ -255,7 +255,7 @@ export function queueActor(
       'job.queued': (state, { id, header }) => {
         state.jobs[id] = {
           header,
-          capability: lineOf(header),
+          capability: matchingKeyOf(header),
           arrival: state.arrivals++,
           failures: 0,
           losses: 0,

@@ -10,7 +10,7 @@
  */
 
 import type { Definition } from '../../protocol/access/directory.ts'
-import type { StoredBinding } from '../../protocol/blueprints/stored.ts'
+import type { InternalBinding } from '../../protocol/blueprints/stored.ts'
 import { timestamp } from '../../protocol/common.ts'
 import { getOwn } from '../../protocol/lookup.ts'
 import type { Clock, Derived, HeldFiring, LoopEvent } from '../../protocol/loops/events.ts'
@@ -28,7 +28,7 @@ export interface LoopState {
   /** Absent before the loop is created and after it is deleted. */
   record?: Loop
   deleted?: true
-  binding?: StoredBinding
+  binding?: InternalBinding
   version: Derived['version']
   definitions: Readonly<Record<string, Definition>>
   trigger_ids: Readonly<Record<string, string>>

@@ -8,8 +8,8 @@
 import type {
   Action,
   ActionEvent,
+  ActionWithSecret,
   actions,
-  KeptAction,
   RemovalExtra,
   SealedSecret,
 } from '../../protocol/actions/rows.ts'
@@ -22,7 +22,7 @@ import { reservedActionName, reservedTags, secretRef } from '../../protocol/nami
 import { patch } from '../../protocol/patch.ts'
 import { refusedBeyond } from '../../protocol/projects/limits.ts'
 import type { Cause, Decision } from '../actor.ts'
-import { changeWithUrl, newUrl, partsAfter, partsOf } from '../kept-url.ts'
+import { changeWithUrl, newUrl, partsAfter, partsOf } from '../sealed-url.ts'
 import { callersOf } from './loops.ts'
 import { actionNamed, type ProjectOptions, type ProjectState } from './state.ts'
 
@@ -255,4 +255,4 @@ export const evolveActions = {
 export const actionOf = (
   state: ProjectState,
   { name }: { readonly name: string },
-): KeptAction | undefined => actionNamed(state, name)
+): ActionWithSecret | undefined => actionNamed(state, name)

@@ -8,9 +8,9 @@ import { timestamp } from '../../protocol/common.ts'
 import { refuse, refuseFields } from '../../protocol/errors.ts'
 import { getOwn } from '../../protocol/lookup.ts'
 import {
-  type KeptRepositoryHost,
   type RepositoryHost,
   type RepositoryHostEvent,
+  type RepositoryHostWithMaterial,
   repositoryHostLimits,
   type SealedHost,
 } from '../../protocol/repositories/rows.ts'
@@ -96,4 +96,4 @@ export const hostList = ({ repository_hosts: all }: ProjectState): RepositoryHos
 export const hostOf = (
   { repository_hosts: all }: ProjectState,
   { name }: { readonly name: string },
-): KeptRepositoryHost | null => getOwn(all, name) ?? null
+): RepositoryHostWithMaterial | null => getOwn(all, name) ?? null

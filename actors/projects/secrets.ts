@@ -6,10 +6,10 @@
  */
 import type {
   FoundSecret,
-  KeptSecret,
   Secret,
   SecretEvent,
   SecretMaterial,
+  SecretWithVersions,
   secrets,
 } from '../../protocol/access/secret-rows.ts'
 import { timestamp } from '../../protocol/common.ts'
@@ -114,7 +114,7 @@ export function secretOf(
   { ref }: { readonly ref: string },
 ): FoundSecret | null {
   const [, name = '', wanted] = /^(.*?)(?::(\d+))?$/.exec(ref) ?? []
-  const kept: KeptSecret | undefined = getOwn(all, name)
+  const kept: SecretWithVersions | undefined = getOwn(all, name)
   const version = wanted === undefined ? kept?.secret.version : Number(wanted)
   const found = version === undefined ? undefined : kept?.versions[version]
   return found && version !== undefined ? { sealed: found.sealed, version } : null

@@ -6,19 +6,19 @@
 
 import type { Definition, ProjectDirectory } from '../../protocol/access/directory.ts'
 import type { RoleAssignment } from '../../protocol/access/role-rows.ts'
-import { type KeptRole, roleRecord } from '../../protocol/access/roles.ts'
-import type { KeptPrincipal } from '../../protocol/access/rows.ts'
-import type { KeptSecret } from '../../protocol/access/secret-rows.ts'
-import type { KeptAction } from '../../protocol/actions/rows.ts'
+import { type CustomRole, roleRecord } from '../../protocol/access/roles.ts'
+import type { PrincipalWithoutRoles } from '../../protocol/access/rows.ts'
+import type { SecretWithVersions } from '../../protocol/access/secret-rows.ts'
+import type { ActionWithSecret } from '../../protocol/actions/rows.ts'
 import type { AgentCapabilities } from '../../protocol/agents/capabilities.ts'
 import type { MessagingBinding } from '../../protocol/agents/messaging-bindings.ts'
 import type { Agent } from '../../protocol/agents/schema.ts'
-import type { StoredBinding } from '../../protocol/blueprints/stored.ts'
+import type { InternalBinding } from '../../protocol/blueprints/stored.ts'
 import { getOwn } from '../../protocol/lookup.ts'
-import type { KeptRepositoryHost } from '../../protocol/repositories/rows.ts'
+import type { RepositoryHostWithMaterial } from '../../protocol/repositories/rows.ts'
 import type { Skill } from '../../protocol/skills/schema.ts'
 import type { Toolkit } from '../../protocol/toolkits/schema.ts'
-import type { KeptWebhook } from '../../protocol/webhooks/rows.ts'
+import type { WebhookWithSecret } from '../../protocol/webhooks/rows.ts'
 import type { Workflow } from '../../protocol/workflows/rows.ts'
 import type { Spec } from '../../protocol/workflows/spec.ts'
 import { type AccessLimits, byHash, type KeyHolder, sketchOf } from '../configuration.ts'
@@ -26,25 +26,25 @@ import { principalRecord, rolesOf } from './access/rights.ts'
 import type { KnownLoop } from './loops.ts'
 
 /** A workflow without its spec, and the spec of its latest version. */
-interface KeptWorkflow {
+interface WorkflowWithSpec {
   readonly workflow: Workflow
   readonly spec: Spec
 }
 export interface ProjectState extends KeyHolder {
-  workflows: Record<string, KeptWorkflow>
-  principals: Record<string, KeptPrincipal>
+  workflows: Record<string, WorkflowWithSpec>
+  principals: Record<string, PrincipalWithoutRoles>
   /** Custom roles. */
-  roles: Record<string, KeptRole>
+  roles: Record<string, CustomRole>
   /** Assignments of roles to principals, by id. No other record stores them. */
   assignments: Record<string, RoleAssignment>
   /** Id of the organization that holds the claim on a workflow's handle, by workflow id. */
   claims: Record<string, string>
-  actions: Record<string, KeptAction>
-  webhooks: Record<string, KeptWebhook>
+  actions: Record<string, ActionWithSecret>
+  webhooks: Record<string, WebhookWithSecret>
   /** Secrets by name. */
-  secrets: Record<string, KeptSecret>
+  secrets: Record<string, SecretWithVersions>
   /** Repository hosts by name. */
-  repository_hosts: Record<string, KeptRepositoryHost>
+  repository_hosts: Record<string, RepositoryHostWithMaterial>
   /**
    * Ids under which workflows can no longer be created (H2 of protocol/projects/configuration.ts),
    * each with the time in Unix milliseconds at which it was added.
@@ -59,7 +59,7 @@ export interface ProjectState extends KeyHolder {
   equipment: Record<string, AgentCapabilities>
   bindings: Record<string, MessagingBinding>
   /** Bindings of resources to blueprints, by resource id. */
-  managed: Record<string, StoredBinding>
+  managed: Record<string, InternalBinding>
   /** Loops by id. Deleted loops are kept for at least a day. */
   loops: Record<string, KnownLoop>
   /** Id of the organization, set when the organization has deleted the project. */
@@ -155,8 +155,10 @@ export function definitionOf(
 }
 
 /** Returns the action with this name, or undefined if the project has no such action. */
-export const actionNamed = ({ actions }: ProjectState, name: string): KeptAction | undefined =>
-  Object.values(actions).find(({ action }) => action.name === name)
+export const actionNamed = (
+  { actions }: ProjectState,
+  name: string,
+): ActionWithSecret | undefined => Object.values(actions).find(({ action }) => action.name === name)
 
 interface OfId {
   readonly id: string

@@ -14,19 +14,24 @@ import { isRefusal, refuse, refuseFields } from '../../protocol/errors.ts'
 import type { SourceCommands } from '../../protocol/events/sources.ts'
 import { getOwn } from '../../protocol/lookup.ts'
 import {
-  keepUrl,
-  keptUrl,
   maskUrl,
+  resolveMasks,
   type SentUrl,
+  sealedUrlOf,
   withMaskedUrl,
 } from '../../protocol/masked-url.ts'
 import { reservedTags, secretRef } from '../../protocol/naming.ts'
 import { type Patch, patch } from '../../protocol/patch.ts'
 import { refusedBeyond } from '../../protocol/projects/limits.ts'
 import type { DeliveryOpening } from '../../protocol/webhooks/delivery.ts'
-import type { KeptWebhook, Webhook, WebhookEvent, webhooks } from '../../protocol/webhooks/rows.ts'
+import type {
+  Webhook,
+  WebhookEvent,
+  WebhookWithSecret,
+  webhooks,
+} from '../../protocol/webhooks/rows.ts'
 import type { Cause, Decision, Tell } from '../actor.ts'
-import { changeWithUrl, newUrl, partsAfter, partsOf } from '../kept-url.ts'
+import { changeWithUrl, newUrl, partsAfter, partsOf } from '../sealed-url.ts'
 import type { ProjectOptions, ProjectState } from './state.ts'
 
 type Rows = typeof webhooks
@@ -208,8 +213,8 @@ export function pingWebhook(
   if (!kept) return refuse('not_found')
   if (url === undefined && kept.webhook.url === '')
     return refuseFields({ field: 'url', message: 'is required: the webhook has no URL yet' })
-  const before = keptUrl(kept.webhook.url, kept)
-  const tried = url === undefined ? undefined : keepUrl(url, url_parts, before)
+  const before = sealedUrlOf(kept.webhook.url, kept)
+  const tried = url === undefined ? undefined : resolveMasks(url, url_parts, before)
   if (tried && 'fault' in tried)
     return refuseFields({ field: 'url', message: tried.fault, actual: maskUrl(url ?? '') })
   const delivery_id = cause.mint('delivery')
@@ -272,4 +277,4 @@ export const evolveWebhooks = {
 export const webhookOf = (
   { webhooks: all }: ProjectState,
   { webhook_id }: { readonly webhook_id: string },
-): KeptWebhook | null => getOwn(all, webhook_id) ?? null
+): WebhookWithSecret | null => getOwn(all, webhook_id) ?? null

@@ -101,7 +101,7 @@ export type OpenWait =
 export type Wait = OpenWait | (Waiting & { readonly kind: 'retry' | 'pause'; readonly due: number })
 
 /** A signal that no step has consumed yet. */
-export interface StoredSignal {
+export interface PendingSignal {
   /** Id of the source event of the signal. */
   readonly id: string
   readonly name: string
@@ -263,7 +263,7 @@ export interface RunState {
   /** Records of the steps that were reached, by step key. */
   readonly steps: Readonly<Record<string, RunStep>>
   /** Signals in order of arrival. */
-  readonly signals: readonly StoredSignal[]
+  readonly signals: readonly PendingSignal[]
   /** Source event ids by signal name and idempotency key (`signalKey`). */
   readonly keys: Readonly<Record<string, string>>
   /** Active branches, oldest first. Every event of a branch copies the list, which is short. */
@@ -282,7 +282,7 @@ export interface RunState {
 export interface Note {
   readonly engine?: Patch<Engine>
   /** A signal that arrived. */
-  readonly store?: StoredSignal
+  readonly store?: PendingSignal
   /** Id of the signal that a step consumed. */
   readonly take?: string
   /** Id of a wait that the matcher can drop. */

@@ -25,7 +25,7 @@ import {
   type AttachmentEvent,
   blockOf,
   fileName,
-  type KeptAttachment,
+  type SessionFile,
 } from '../../protocol/sessions/attachments.ts'
 import type { Attaching, SessionCommands } from '../../protocol/sessions/commands.ts'
 import type { SessionEvent } from '../../protocol/sessions/events.ts'
@@ -35,7 +35,7 @@ import { type Draft, emit, emptyDecision, live } from './draft.ts'
 import { filesOf } from './files.ts'
 import type { SessionState } from './state.ts'
 
-const attachedOf = (file: KeptAttachment): Attached => ({
+const attachedOf = (file: SessionFile): Attached => ({
   artifact: file.artifact,
   content_block: blockOf(file),
 })
@@ -101,7 +101,7 @@ export function reserve(
     created_by: cause.principal.id,
     created_at: timestamp(cause.at),
   }
-  const attachment: KeptAttachment = {
+  const attachment: SessionFile = {
     artifact,
     as,
     ...(page_count !== undefined && { page_count }),
@@ -227,7 +227,7 @@ function erasure(
 
 const idsOf = (
   files: ReturnType<typeof filesOf>,
-  which: (file: KeptAttachment) => boolean,
+  which: (file: SessionFile) => boolean,
 ): string[] =>
   Object.values(files).flatMap((file) =>
     file.state !== 'erased' && which(file) ? [file.artifact.id] : [],

@@ -11,8 +11,8 @@ import {
   blockOf,
   fileName,
   fileOf,
-  type KeptAttachment,
   objectNames,
+  type SessionFile,
   unreadFileBlock,
 } from '../../protocol/sessions/attachments.ts'
 import { limits } from '../../protocol/sessions/limits.ts'
@@ -82,7 +82,7 @@ export const evolveAttachments = {
 }
 const changed = (
   state: SessionState,
-  change: (file: KeptAttachment) => KeptAttachment | undefined,
+  change: (file: SessionFile) => SessionFile | undefined,
 ): SessionState => ({
   ...state,
   attachments: Object.fromEntries(

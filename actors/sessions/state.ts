@@ -13,7 +13,7 @@
  *     events to the state before they are committed.
  */
 import { parseTimestamp, timestamp } from '../../protocol/common.ts'
-import type { KeptAttachment } from '../../protocol/sessions/attachments.ts'
+import type { SessionFile } from '../../protocol/sessions/attachments.ts'
 import type { NudgeWork, TurnWork } from '../../protocol/sessions/bookkeeping.ts'
 import type { Pass } from '../../protocol/sessions/events.ts'
 import { limits } from '../../protocol/sessions/limits.ts'
@@ -90,7 +90,7 @@ export interface SessionState extends Window {
   readonly calls?: Remembered<true>
   /** The last value of each application context, by name. */
   readonly contexts: Readonly<Record<string, string>>
-  readonly attachments?: Readonly<Record<string, KeptAttachment>>
+  readonly attachments?: Readonly<Record<string, SessionFile>>
   /**
    * Number of tokens of the last generation, including cached tokens, as a measure of how full the
    * model's context window is; 0 after a compaction.

@@ -2,7 +2,7 @@
  * The state of a table: its definition, its claim on its name, counters, and the window of recent
  * changes. Rows are not stored here. A command contains the facts about the rows that it concerns.
  */
-import type { StoredBinding } from '../../protocol/blueprints/stored.ts'
+import type { InternalBinding } from '../../protocol/blueprints/stored.ts'
 import type { NameClaim } from '../../protocol/tables/events.ts'
 import type { Table } from '../../protocol/tables/schema.ts'
 import { emptyWindow, type RowWindow } from './window.ts'
@@ -10,7 +10,7 @@ import { emptyWindow, type RowWindow } from './window.ts'
 export interface TableState {
   /** Absent before the table is created and after it is deleted. */
   table?: Table
-  binding?: StoredBinding
+  binding?: InternalBinding
   /** The claim on the name of the table. */
   claim?: NameClaim
   /**

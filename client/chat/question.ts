@@ -2,8 +2,8 @@
  * Shows a question to users: a form while it can be answered, then its outcome. Entered text is
  * preserved while the form is open.
  */
+import { questionOf } from '../../protocol/interactions/question.ts'
 import type { Interaction, Question } from '../../protocol/interactions/schema.ts'
-import { questionOf } from '../transcript/tools.ts'
 import { el, readable } from './dom.ts'
 
 /**

@@ -152,5 +152,5 @@ function textOf(value: unknown, zone?: string): string {
     ? ''
     : String(value).replace(/[\u0000-\u001f\u007f-\u009f]+/g, ' ')
 }
-const clipped = (text: string, most: number): string =>
+export const clipped = (text: string, most: number): string =>
   text.length > most ? `${text.slice(0, most - 1)}…` : text

@@ -2,6 +2,7 @@
 
 import type { ChannelEventRecord } from '../../protocol/channels/schema.ts'
 import type { RunEventRecord } from '../../protocol/runs/schema.ts'
+import { clipped } from './output.ts'
 
 /** Payload fields to omit, because the line already contains them or only programs need them. */
 const silent: ReadonlySet<string> = new Set([
@@ -54,5 +55,3 @@ const shown = (value: unknown): string =>
       ? value
       : JSON.stringify(value)
     : JSON.stringify(value)
-const clipped = (text: string, most: number): string =>
-  text.length > most ? `${text.slice(0, most - 1)}…` : text

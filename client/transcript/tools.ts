@@ -1,8 +1,3 @@
-/**
- * Pure functions that derive the displayed values of a transcript's tool calls and questions, for
- * all clients.
- */
-import type { Interaction, Question } from '../../protocol/interactions/schema.ts'
 import type { ToolResultBlock, ToolUseBlock } from '../../protocol/sessions/turns/blocks.ts'
 
 /** Returns the status of a tool call: pending, running, waiting, ok, error or cancelled. */
@@ -25,10 +20,3 @@ export function resultOf({ content = '' }: ToolResultBlock): unknown {
     return text
   }
 }
-
-/**
- * Returns the question of an interaction. Without a spec, an approval is a confirmation, and any
- * other interaction is a multi-line text input.
- */
-export const questionOf = ({ spec, kind }: Interaction): Question =>
-  spec ?? { mode: kind === 'request_approval' ? 'confirm' : 'input', multiline: true }

@@ -7,7 +7,8 @@ import { showDone } from './notify.ts'
 import { Menu } from './overlay.tsx'
 import { designText as text } from './text.ts'
 
-async function copy(value: string): Promise<void> {
+/** Copies a text to the clipboard, and reports it. */
+export async function copy(value: string): Promise<void> {
   await navigator.clipboard.writeText(value)
   showDone(text.copied)
 }

@@ -11,8 +11,8 @@ import { placeOf, resolved } from '../../protocol/blueprints/references.ts'
 import type { Step } from '../../protocol/blueprints/steps.ts'
 import {
   type BlueprintClaim,
+  type InternalBinding,
   identityOf,
-  type StoredBinding,
 } from '../../protocol/blueprints/stored.ts'
 import { memberOf, referringMembers, resourceFacts } from '../../protocol/blueprints/types.ts'
 import type { Row } from '../../protocol/contract.ts'
@@ -116,7 +116,7 @@ async function performStep(
     ...change.binding,
     resource_id: id,
     ...(change.binding?.applied && { applied }),
-  } as StoredBinding
+  } as InternalBinding
   const claim: Required<BlueprintClaim> = {
     blueprint: {
       binding,

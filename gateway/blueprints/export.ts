@@ -12,9 +12,9 @@ import {
 import type { Export } from '../../protocol/blueprints/schema.ts'
 import {
   type Identity,
+  type InternalBinding,
   identityOf,
   isSameIdentity,
-  type StoredBinding,
 } from '../../protocol/blueprints/stored.ts'
 import { resourceFacts, typesInOrder } from '../../protocol/blueprints/types.ts'
 import { isRefusal, type Refusal } from '../../protocol/errors.ts'
@@ -140,7 +140,7 @@ export async function exported(
  * Returns the identity of the project's blueprint if the project has exactly one, otherwise
  * undefined.
  */
-function theOnly(bindings: readonly StoredBinding[]): Identity | undefined {
+function theOnly(bindings: readonly InternalBinding[]): Identity | undefined {
   const first = bindings[0]
   return first && bindings.every((binding) => isSameIdentity(binding, first))
     ? identityOf(first)

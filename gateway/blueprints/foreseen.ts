@@ -7,7 +7,7 @@ import type { PlannedChange } from '../../protocol/blueprints/plan.ts'
 import type { Step } from '../../protocol/blueprints/steps.ts'
 import { memberOf, resourceFacts } from '../../protocol/blueprints/types.ts'
 import { type FieldError, type Refusal, refuseFields } from '../../protocol/errors.ts'
-import { keepUrl, maskUrl, partUrl } from '../../protocol/masked-url.ts'
+import { maskUrl, partUrl, resolveMasks } from '../../protocol/masked-url.ts'
 import { reservedActionName, reservedTags } from '../../protocol/naming.ts'
 import { authorize } from '../auth/authorize.ts'
 import type { Call } from '../call.ts'
@@ -21,7 +21,7 @@ function maskFaults(field: string, url: unknown, before: unknown): FieldError[] 
     typeof before === 'string'
       ? { url: before, parts: partUrl(before).values.map(() => anyPart) }
       : undefined
-  const kept = keepUrl(partUrl(url).url, sent, stored)
+  const kept = resolveMasks(partUrl(url).url, sent, stored)
   return 'fault' in kept ? [{ field, message: kept.fault, actual: maskUrl(url) }] : []
 }
 

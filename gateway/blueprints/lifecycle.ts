@@ -6,7 +6,11 @@
 import { changeOfBound, type PlannedChange, planRemoval } from '../../protocol/blueprints/plan.ts'
 import { placeOf } from '../../protocol/blueprints/references.ts'
 import type { DeleteResult } from '../../protocol/blueprints/schema.ts'
-import { type Identity, identityOf, type StoredBinding } from '../../protocol/blueprints/stored.ts'
+import {
+  type Identity,
+  type InternalBinding,
+  identityOf,
+} from '../../protocol/blueprints/stored.ts'
 import type { Origin } from '../../protocol/entry.ts'
 import { isRefusal, type Refusal, refuse } from '../../protocol/errors.ts'
 import { type Call, type Edge, scopeId } from '../call.ts'
@@ -24,10 +28,10 @@ const identityOfCall = ({ slots, query }: Pick<Call, 'slots' | 'query'>): Identi
 /** A change to all bindings of a blueprint. */
 interface Sweep {
   plan(
-    bindings: readonly StoredBinding[],
+    bindings: readonly InternalBinding[],
   ): Promise<readonly PlannedChange[] | Refusal> | readonly PlannedChange[] | Refusal
   /** Returns the additional input of the command that ends the hold. */
-  record(before: readonly StoredBinding[], after: readonly StoredBinding[]): object
+  record(before: readonly InternalBinding[], after: readonly InternalBinding[]): object
 }
 /** Executes a sweep while the blueprint is held, higher tiers first. */
 function forAll(
@@ -82,8 +86,8 @@ const protect: Prepare = (edge, call, _, origin) => {
 
 function resultOfDeletion(
   call: Call,
-  before: readonly StoredBinding[],
-  isDeleted: (binding: StoredBinding) => boolean,
+  before: readonly InternalBinding[],
+  isDeleted: (binding: InternalBinding) => boolean,
 ): DeleteResult {
   const further = requestedIncludes(call).has('further_types')
   const { namespace } = identityOfCall(call)
@@ -104,7 +108,7 @@ const remove: Prepare = async (edge, call, _, origin) => {
   // Deletion is idempotent, because a client may repeat it after losing the answer.
   if (present.length === 0) return { done: resultOfDeletion(call, [], () => true) }
   const all = call.query['delete_retained'] === true
-  const isDeleted = ({ delete_on_destroy }: StoredBinding): boolean => all || delete_on_destroy
+  const isDeleted = ({ delete_on_destroy }: InternalBinding): boolean => all || delete_on_destroy
   return forAll(edge, call, origin, {
     plan: async (bindings) => {
       const known = await boundResources(edge, project, bindings)

@@ -11,9 +11,9 @@ import type { Reference, ResourceTypeName } from '../../protocol/blueprints/reso
 import type { ApplyRequest } from '../../protocol/blueprints/schema.ts'
 import {
   type Identity,
+  type InternalBinding,
   identityOf,
   isSameIdentity,
-  type StoredBinding,
 } from '../../protocol/blueprints/stored.ts'
 import { resourceFacts } from '../../protocol/blueprints/types.ts'
 import { isRefusal, type Refusal } from '../../protocol/errors.ts'
@@ -52,8 +52,8 @@ export async function bindingsOf(
   { world }: Pick<Reading, 'world'>,
   project: string,
   identity?: Identity,
-): Promise<StoredBinding[] | Refusal> {
-  const all: StoredBinding[] = []
+): Promise<InternalBinding[] | Refusal> {
+  const all: InternalBinding[] = []
   for (;;) {
     const after = all.at(-1)?.resource_id
     const page = await world.view(project, 'blueprint_bindings', {
@@ -168,7 +168,7 @@ const unique = (resources: readonly KnownResource[]): KnownResource[] => [
 export async function boundResources(
   reading: Reading,
   project: string,
-  bindings: readonly StoredBinding[],
+  bindings: readonly InternalBinding[],
 ): Promise<KnownResource[] | Refusal> {
   const ofProject = bindings.flatMap(({ resource_type, resource_id }) =>
     isSeparate(resource_type) ? [] : [resource_id],
@@ -205,9 +205,9 @@ async function secretsOf(
  * between would otherwise have a binding that is missing from the list.
  */
 const reconciled = (
-  bindings: readonly StoredBinding[],
+  bindings: readonly InternalBinding[],
   resources: readonly KnownResource[],
-): StoredBinding[] => {
+): InternalBinding[] => {
   const read = new Set(resources.map(({ id }) => id))
   return [
     ...bindings.filter(({ resource_id }) => !read.has(resource_id)),

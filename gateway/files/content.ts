@@ -6,7 +6,7 @@
 import { tagsIn } from '../../protocol/conditional.ts'
 
 /** The properties of a file that determine the response. `sha256` is lower-case hex. */
-interface StoredFile {
+interface ServedFile {
   readonly name: string
   readonly mime_type: string
   readonly size_bytes: number
@@ -56,7 +56,7 @@ export interface ContentRequest {
  * @param download whether a browser must save the file instead of displaying it.
  */
 export function planContent(
-  file: StoredFile,
+  file: ServedFile,
   request: ContentRequest,
   download = false,
 ): ContentPlan {

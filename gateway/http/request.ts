@@ -108,7 +108,7 @@ function headersOf(
       purpose === 'other' ? req.getHeader('access-control-request-headers') : '',
   }
 }
-export type KeptHeader = keyof ReturnType<typeof headersOf>
+export type CopiedHeader = keyof ReturnType<typeof headersOf>
 
 /**
  * The reason why a body is unreadable. A body is `unread` if its credential was not known when it
@@ -226,7 +226,7 @@ export class Incoming {
    * Returns the value of a header, trimmed, or undefined when it is empty, absent, or not read for
    * this route.
    */
-  header(name: KeptHeader): string | undefined {
+  header(name: CopiedHeader): string | undefined {
     const value = this.#headers[name]
     return value === '' ? undefined : value.trim() || undefined
   }

@@ -1,12 +1,12 @@
 /** The port to the store of log lines. The store is not the journal: stored lines may be lost. */
-import type { LogBatch, StoredBatch } from '../../protocol/jobs/logs.ts'
+import type { LogBatch, NumberedBatch } from '../../protocol/jobs/logs.ts'
 
 /**
  * Consecutive batches, oldest first. `more` is true if further batches follow in the direction of
  * the read.
  */
 export interface LogPart {
-  readonly batches: readonly StoredBatch[]
+  readonly batches: readonly NumberedBatch[]
   readonly more: boolean
 }
 /**

@@ -8,10 +8,10 @@ import {
   type LogLine,
   logLevels,
   logLimits,
+  type NumberedBatch,
   positionOf,
   type RunLogLine,
   type RunLogPage,
-  type StoredBatch,
   sequenceOf,
 } from '../../protocol/jobs/logs.ts'
 import type { LogPart, LogStore } from './ports.ts'
@@ -39,7 +39,7 @@ function matching({ step_key, job_id, level, contains }: LogFilters) {
     (needle === undefined || line.text.toLowerCase().includes(needle))
 }
 const recordOf = (
-  { sequence, lines, job_id, attempt, step_key, worker_instance_id }: StoredBatch,
+  { sequence, lines, job_id, attempt, step_key, worker_instance_id }: NumberedBatch,
   index: number,
 ): RunLogLine => ({
   sequence: positionOf(sequence, index),
@@ -85,10 +85,10 @@ export async function readLog(
 }
 /** Returns the lines after a position, in the order of the page. */
 function linesOf(
-  batches: readonly StoredBatch[],
+  batches: readonly NumberedBatch[],
   ascending: boolean,
   place: number | undefined,
-): { readonly batch: StoredBatch; readonly index: number }[] {
+): { readonly batch: NumberedBatch; readonly index: number }[] {
   const all = batches.flatMap((batch) =>
     batch.lines.map((_, index) => ({ batch, index, at: positionOf(batch.sequence, index) })),
   )

@@ -9,6 +9,7 @@ import type { JsonObject } from '../../protocol/common.ts'
 import { isEnvironmentAction } from '../../protocol/environments/actions.ts'
 import { isRefusal, type Refusal } from '../../protocol/errors.ts'
 import type { McpTool } from '../../protocol/mcp/messages.ts'
+import { toolName } from '../../protocol/naming.ts'
 import type { Caller } from '../auth/authenticate.ts'
 import { authorize } from '../auth/authorize.ts'
 import { type Call, rows } from '../call.ts'
@@ -39,7 +40,6 @@ export interface Offered {
 const ACTION_TIMEOUT_S = 120
 /** Matches the names that MCP clients accept unchanged: at most 64 letters, digits, `_` and `-`. */
 const SAFE = /^[A-Za-z0-9_-]{1,64}$/
-const mangled = (name: string): string => name.replaceAll(/[^A-Za-z0-9_-]/g, '_').slice(0, 64)
 
 /**
  * Maps the names of the catalog to the names that clients see. A safe name is unchanged. In any
@@ -51,13 +51,13 @@ export function shownNames(
   hash: (text: string) => string,
 ): Map<string, string> {
   const wanted = new Map<string, number>()
-  for (const name of names) wanted.set(mangled(name), (wanted.get(mangled(name)) ?? 0) + 1)
+  for (const name of names) wanted.set(toolName(name), (wanted.get(toolName(name)) ?? 0) + 1)
   return new Map(
     names.map((name) => [
       name,
-      SAFE.test(name) || (name.length <= 64 && wanted.get(mangled(name)) === 1)
-        ? mangled(name)
-        : `${mangled(name).slice(0, 55)}_${hash(name).slice(0, 8)}`,
+      SAFE.test(name) || (name.length <= 64 && wanted.get(toolName(name)) === 1)
+        ? toolName(name)
+        : `${toolName(name).slice(0, 55)}_${hash(name).slice(0, 8)}`,
     ]),
   )
 }

@@ -27,12 +27,9 @@ import { sendNew } from '../http/send.ts'
 import { answer, type LocalQuery, pageOf } from '../listing.ts'
 import type { Files, World } from '../ports.ts'
 import type { Prepare, Prepared } from '../prepare.ts'
+import { missing } from './visibility.ts'
 
-const missing: Refusal = refuse(
-  'not_found',
-  { resource: 'session' },
-  'There is no such session in this project.',
-)
+const missingSession = missing('session')
 const noFile: Refusal = refuse(
   'not_found',
   { resource: 'attachment' },
@@ -58,7 +55,7 @@ async function upload(
   const { world } = edge
   const project = scopeId(edge, call)
   const to = sessionOf(project, call.slots['session_id'] ?? '')
-  if (!to) return missing
+  if (!to) return missingSession
   const known = await edge.directory.organization()
   if (isRefusal(known)) return known
   if (getOwn(known.projects, project)?.attachments === false) return switchedOff
@@ -97,7 +94,11 @@ async function upload(
     },
     bytes,
   )
-  return isRefusal(saved) ? (saved.refused === 'not_found' ? missing : saved) : { done: saved }
+  return isRefusal(saved)
+    ? saved.refused === 'not_found'
+      ? missingSession
+      : saved
+    : { done: saved }
 }
 
 /** The data for storing a file: its session, the store, and the origin of the commands. */
@@ -214,7 +215,7 @@ export const attachmentQueries: Readonly<Record<string, LocalQuery>> = {
   'session.attachments': answer<'session.attachments'>(async (context, { session_id }) => {
     const to = sessionOf(context.project ?? '', session_id)
     const found = to ? await context.world.ask(to, 'attachments', {}) : undefined
-    if (!found || isRefusal(found)) return found ?? missing
+    if (!found || isRefusal(found)) return found ?? missingSession
     const items = [...found.items].sort((a, b) => (after(a, placeOf(b)) ? 1 : -1))
     return pageOf(context, 'session.attachments', items, placeOf, after)
   }),

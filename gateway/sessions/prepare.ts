@@ -30,12 +30,9 @@ import { attachmentPreparations } from './attach.ts'
 import { type DefinitionRequest, define, findAgent, requireActive } from './definition.ts'
 import { type Located, locate, standingOf } from './session-id.ts'
 import { sealTranscriptCursor } from './transcript/transcript-cursor.ts'
+import { missing } from './visibility.ts'
 
-const missing: Refusal = refuse(
-  'not_found',
-  { resource: 'session' },
-  'There is no such session in this project.',
-)
+const missingSession = missing('session')
 
 interface Said {
   readonly content: readonly JsonObject[]
@@ -202,11 +199,11 @@ async function create(edge: Edge, call: Call, { seed }: Identity): Promise<Prepa
  */
 async function sessionOf(edge: Edge, call: Call): Promise<Session | Refusal> {
   const id = call.slots['session_id'] ?? ''
-  if (!isId(id, 'agent_session')) return missing
+  if (!isId(id, 'agent_session')) return missingSession
   const known = await standingOf(edge, scopeId(edge, call), id)
   if (isRefusal(known)) return known
   const { session, gone } = known
-  return session && !gone ? session : missing
+  return session && !gone ? session : missingSession
 }
 async function definedIn(
   edge: Edge,
@@ -285,7 +282,7 @@ async function compacted(edge: Edge, call: Call): Promise<Session | Refusal> {
   }
   const known = await standingOf(edge, to.project, to.id)
   if (isRefusal(known)) return known
-  return known.session ? publicSession(known.session) : missing
+  return known.session ? publicSession(known.session) : missingSession
 }
 
 async function nudged(edge: Edge, call: Call, reply: unknown): Promise<NudgeAck | Refusal> {

@@ -99,7 +99,8 @@ export function openSessionVisibility({
     },
   }
 }
-const missing = (resource: 'session' | 'interaction'): Refusal =>
+/** Returns the refusal for an unknown record, or for one that the caller may not read. */
+export const missing = (resource: 'session' | 'interaction'): Refusal =>
   refuse('not_found', { resource }, `There is no such ${resource} in this project.`)
 /** The types of channel events that may revoke a principal's access to the channel. */
 const VISIBILITY_EVENTS: ReadonlySet<string> = new Set([

@@ -5,7 +5,7 @@
  * source shard would assign the same position to another effect, and the actor would drop that
  * effect as a repeat.
  */
-import { decode } from '../host/memory/codec.ts'
+import { decodeEnvelope } from '../host/memory/codec.ts'
 import type { Blobs, Journal } from '../host/ports.ts'
 
 interface Copy {
@@ -29,7 +29,7 @@ export async function hasCrossingEffect(
   for (const { partition, from } of copies) {
     for (let shard = 0; shard < shards; shard++) {
       for await (const { data } of journal.read(partition, shard, from + 1)) {
-        for (const { command } of (await decode(data, blobs)).entries) {
+        for (const { command } of (await decodeEnvelope(data, blobs)).entries) {
           const [, source, cursor] = /^e:(\d+)\.\d+:(\d+)\./.exec(command.id) ?? []
           const held = copies.find(
             (copy) => String(copy.partition) === source && copy.partition !== partition,

@@ -1,6 +1,6 @@
 /** Restores URLs for requests. The gateway that received a URL sealed its query values. */
 import type { World } from '../../gateway/ports.ts'
-import { keptUrl, openUrl, type UrlParts } from '../../protocol/masked-url.ts'
+import { openUrl, sealedUrlOf, type UrlParts } from '../../protocol/masked-url.ts'
 
 /**
  * Returns the URL with its query values, or undefined when one of them cannot be decrypted.
@@ -12,7 +12,7 @@ export const openedUrl = (
   url: string,
   parts: UrlParts,
 ): string | undefined =>
-  openUrl(keptUrl(url, parts), (sealed) => {
+  openUrl(sealedUrlOf(url, parts), (sealed) => {
     const bytes = world.unlock(sealed, home)
     return bytes && Buffer.from(bytes).toString('utf8')
   })

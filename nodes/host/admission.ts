@@ -84,7 +84,7 @@ export function namedBy(message: unknown): readonly Partial<Address>[] {
 }
 
 /** Returns whether a message is for a shard (`isForShard`). Logs the message if it is not. */
-export function admit(
+export function admitMessage(
   message: unknown,
   { partition, shard }: Pick<ShardPlace, 'partition' | 'shard'>,
   { partitions, shards, log }: Pick<HostDeps, 'partitions' | 'shards' | 'log'>,

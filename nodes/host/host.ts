@@ -4,7 +4,7 @@
  * node. Each shard has one ownership record, changed only by compare-and-set.
  */
 
-import { assignment } from './cluster/assignment.ts'
+import { assignShards } from './cluster/assignment.ts'
 import { FailedTakeovers } from './cluster/failed-takeovers.ts'
 import type { Membership } from './cluster/membership.ts'
 import type { HostDeps } from './deps.ts'
@@ -116,7 +116,7 @@ export class Host {
         { owner: JSON.parse(value) as Owner, revision },
       ]),
     )
-    const owners = assignment(nodes, this.#names())
+    const owners = assignShards(nodes, this.#names())
     for (const name of this.#names()) {
       if (this.#busy.has(name)) continue
       const entry = entries.get(name)

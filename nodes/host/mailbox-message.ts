@@ -71,7 +71,7 @@ export class CommandMessage {
 }
 
 /** Rejects a message: answers `not_owner`, or calls `fail` if it is a task. */
-export const reject = (mailboxMessage: MailboxMessage): void =>
+export const rejectMessage = (mailboxMessage: MailboxMessage): void =>
   mailboxMessage.type === 'task' ? mailboxMessage.fail() : mailboxMessage.answer(notOwner)
 /** Returns the address of the actor that receives the message. */
 export const actorOf = (mailboxMessage: CommandMessage | AskMessage): Address =>

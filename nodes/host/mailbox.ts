@@ -8,7 +8,7 @@
  * M2. A task in the mailbox runs only after every message that arrived before it.
  */
 
-import { type MailboxMessage, reject } from './mailbox-message.ts'
+import { type MailboxMessage, rejectMessage } from './mailbox-message.ts'
 import type { ActorCache } from './memory/actor-cache.ts'
 import { isEffectId } from './memory/actor-instance.ts'
 
@@ -82,12 +82,12 @@ export class Mailbox {
     this.#messages = this.#messages.filter((mailboxMessage) => {
       const isEffect =
         mailboxMessage.type === 'command' && isEffectId(mailboxMessage.command.command_id)
-      if (isEffect) reject(mailboxMessage)
+      if (isEffect) rejectMessage(mailboxMessage)
       return !isEffect
     })
   }
   /** Rejects all messages. */
   close(): void {
-    for (const mailboxMessage of this.#messages.splice(0)) reject(mailboxMessage)
+    for (const mailboxMessage of this.#messages.splice(0)) rejectMessage(mailboxMessage)
   }
 }

@@ -121,10 +121,9 @@ export interface Registry {
 
 /** Why a request got no answer. */
 export type NoAnswer = 'no_responders' | 'timeout'
-/** Core NATS messaging: at-most-once delivery. */
 /**
- * Messages are values that JSON can represent. A long text in the property `appended` costs less
- * than in another property.
+ * Core NATS messaging: at-most-once delivery. Messages are values that JSON can represent. A long
+ * text in the property `appended` costs less than in another property.
  */
 export interface Bus {
   /**

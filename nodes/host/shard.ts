@@ -18,7 +18,7 @@ import { refuse } from '../../protocol/errors.ts'
 import { TransientMap } from '../../protocol/rules/transient-map.ts'
 import { subjects } from '../../protocol/subjects.ts'
 import { answerQuery } from './actor-query.ts'
-import { admit } from './admission.ts'
+import { admitMessage } from './admission.ts'
 import { takeOver } from './cluster/takeover.ts'
 import { type HostDeps, notOwner, type ShardAnswer, type ShardRequest } from './deps.ts'
 import { Batch, outcomeOf } from './durability/batch.ts'
@@ -38,11 +38,11 @@ import {
   CommandMessage,
   type MailboxMessage,
   type OpenCommands,
-  reject,
+  rejectMessage,
 } from './mailbox-message.ts'
 import { ActorCache } from './memory/actor-cache.ts'
 import { type ActorInstance, actorKey } from './memory/actor-instance.ts'
-import { encode, envelopeJson } from './memory/codec.ts'
+import { encodeEnvelope, envelopeJson } from './memory/codec.ts'
 import type { ActorRequests, OwnerContext, ScheduleTask, ShardPosition } from './shard-context.ts'
 import { ShardTime } from './shard-time.ts'
 
@@ -93,14 +93,12 @@ export class Shard implements ActorRequests, LocalShard {
     this.shard = shard
     this.name = `${partition}.${shard}`
     const isOpen = () => this.#open
-    this.instances = new ActorCache(
-      deps,
-      partition,
-      () => this.checkpointer.confirm(),
-      (key) => this.checkpointer.ended(key),
-      isOpen,
-      () => this.#news(),
-    )
+    this.instances = new ActorCache(deps, partition, {
+      confirm: () => this.checkpointer.confirm(),
+      ended: (key) => this.checkpointer.ended(key),
+      isWanted: isOpen,
+      onRead: () => this.#news(),
+    })
     this.#mailbox = new Mailbox(this.instances)
     const { name, instances } = this
     const context: OwnerContext = {
@@ -210,7 +208,7 @@ export class Shard implements ActorRequests, LocalShard {
     this.#open = false
     this.#alarm.stop()
     this.#gate.stop()
-    for (const mailboxMessage of this.#ahead.splice(0)) reject(mailboxMessage)
+    for (const mailboxMessage of this.#ahead.splice(0)) rejectMessage(mailboxMessage)
     this.#mailbox.close()
     this.#news()
   }
@@ -220,7 +218,7 @@ export class Shard implements ActorRequests, LocalShard {
    * message that is malformed or not for this shard is refused as `not_found`.
    */
   hear(message: unknown): Promise<ShardAnswer | ShardAnswer[]> {
-    if (!admit(message, this, this.deps)) return Promise.resolve(refuse('not_found'))
+    if (!admitMessage(message, this, this.deps)) return Promise.resolve(refuse('not_found'))
     return message.type === 'commands'
       ? Promise.all(message.commands.map((command) => this.submit(command)))
       : new Promise((answer) => this.receive(message, answer))
@@ -258,7 +256,7 @@ export class Shard implements ActorRequests, LocalShard {
     this.#post({ type: 'task', run, fail }, ahead)
   }
   #post(mailboxMessage: MailboxMessage, ahead = false): void {
-    if (!this.#open) return void reject(mailboxMessage)
+    if (!this.#open) return void rejectMessage(mailboxMessage)
     const stop = this.#gate.unreadable ? this.#gate.closed() : undefined
     if (stop && mailboxMessage.type === 'ask') return void mailboxMessage.answer(refusalOf(stop))
     if (ahead) this.#ahead.push(mailboxMessage)
@@ -297,7 +295,7 @@ export class Shard implements ActorRequests, LocalShard {
       }
     } catch (error) {
       this.#fail(error)
-      for (const mailboxMessage of this.#taken) reject(mailboxMessage)
+      for (const mailboxMessage of this.#taken) rejectMessage(mailboxMessage)
     } finally {
       this.#pumping = false
     }
@@ -351,7 +349,7 @@ export class Shard implements ActorRequests, LocalShard {
     // A batch without changes appends nothing, so only a fresh lease proves that its answers are
     // not outdated.
     if (batch.entries.length === 0 && waiting.length > 0 && !this.deps.fresh())
-      waiting.forEach(reject)
+      waiting.forEach(rejectMessage)
     else for (let i = 0; i < waiting.length; i++) waiting[i]?.answer(answers[i] as ShardAnswer)
     for (const instance of batch.touched) this.#alarm.note(instance)
     this.#alarm.arm()
@@ -368,7 +366,7 @@ export class Shard implements ActorRequests, LocalShard {
     const head = { epoch: position.epoch, prev: position.sequence }
     const json = await envelopeJson(head, batch, id, this.deps.blobs)
     this.deps.recent?.keep(id, { v: 1, ...head, entries: batch.entries }, json)
-    const data = await encode(json, batch.format)
+    const data = await encodeEnvelope(json, batch.format)
     const sequence = await settle(this.#context, this.#gate, data, id)
     if (typeof sequence === 'string') {
       const reason =

@@ -5,14 +5,18 @@
  */
 import { Tokenizer } from 'htmlparser2'
 
+const elements = (names: string): ReadonlySet<string> => new Set(names.split(/\s+/))
 /** Elements whose content is not text. */
-const HIDDEN: ReadonlySet<string> = new Set(['script', 'style'])
+const HIDDEN = elements('script style')
 /** Elements that begin and end a line. */
-const LINES =
-  /^(address|article|aside|blockquote|br|dd|div|dl|dt|figure|footer|form|h[1-6]|header|hr|li|main|nav|ol|p|pre|section|table|tr|ul)$/
+const LINES = elements(
+  `address article aside blockquote br dd div dl dt figure footer form h1 h2 h3 h4 h5 h6 header hr
+   li main nav ol p pre section table tr ul`,
+)
 /** Elements that occur within a word. All other elements separate words. */
-const INLINE =
-  /^(a|abbr|b|big|cite|code|del|em|font|i|ins|kbd|mark|q|s|small|span|strong|sub|sup|tt|u|wbr)$/
+const INLINE = elements(
+  'a abbr b big cite code del em font i ins kbd mark q s small span strong sub sup tt u wbr',
+)
 
 /**
  * Returns the text of an HTML document: tags become line breaks or spaces, and character references
@@ -55,8 +59,8 @@ export function plainTextOf(html: string, max: number): string {
     }
   }
   const addTag = (name: string): void => {
-    if (hidden !== undefined || HIDDEN.has(name) || INLINE.test(name)) return
-    if (LINES.test(name)) addLine()
+    if (hidden !== undefined || HIDDEN.has(name) || INLINE.has(name)) return
+    if (LINES.has(name)) addLine()
     else addSpace()
   }
   const nameAt = (start: number, end: number): string => html.slice(start, end).toLowerCase()

@@ -8,7 +8,7 @@ import { nuid } from '@nats-io/transport-node'
 import type { Files } from '../../gateway/ports.ts'
 import { names } from '../../protocol/subjects.ts'
 import type { Blobs } from '../host/ports.ts'
-import type { FileList, StoredFile } from '../storage/file-list.ts'
+import type { FileList, ListedFile } from '../storage/file-list.ts'
 import { pull } from './journal/pull.ts'
 import { metaSubject, noTransfers, readObject, writeObject } from './objects.ts'
 import type { Nats } from './server/connect.ts'
@@ -68,7 +68,7 @@ async function listFiles(
 ): ReturnType<FileList['list']> {
   const from = Number(after ?? 0) + 1
   const subject = `$O.${bucket}.M.*`
-  const files: StoredFile[] = []
+  const files: ListedFile[] = []
   const reading = await pull(nats, `OBJ_${bucket}`, from, { subject, idle: SILENCE_MS })
   try {
     let read = 0

@@ -24,7 +24,7 @@ import type { ObjectInfo, ObjectStore } from '@nats-io/obj'
 import { headers } from '@nats-io/transport-node'
 import { type BufferPool, createBufferPool } from '../../gateway/files/buffer-pool.ts'
 import { createSemaphore, type Semaphore } from '../../gateway/files/semaphore.ts'
-import type { StoredBytes } from '../../gateway/ports.ts'
+import type { FileDigest } from '../../gateway/ports.ts'
 import { type Chunk, type Chunks, openChunks } from './chunks.ts'
 import type { Nats } from './server/connect.ts'
 
@@ -129,7 +129,7 @@ export async function writeObject(
   id: string,
   source: AsyncIterable<Uint8Array>,
   { writing, pool }: Transferring,
-): Promise<StoredBytes> {
+): Promise<FileDigest> {
   const hash = createHash('sha256')
   const sequences: number[] = []
   const flying = new Set<Promise<void>>()

@@ -23,6 +23,7 @@ import {
   resolutionOf,
   type TriggerKind,
 } from '../../protocol/resolver/callout.ts'
+import { isSameBundle } from '../../protocol/runs/turns.ts'
 import type { Clock } from '../host/ports.ts'
 import type { CallResult } from './call.ts'
 import { createMemory } from './memory.ts'
@@ -76,8 +77,6 @@ const keyOf = ({ project, agent_id }: ResolverQuestion): AgentKey => ({
   agent_id,
 })
 const nameOf = ({ project, agent_id }: AgentKey): string => `${project}/${agent_id}`
-const isSame = (a: KnownDefinition, b: KnownDefinition): boolean =>
-  a.digest === b.digest && JSON.stringify(a.definition) === JSON.stringify(b.definition)
 /** Returns the recorded outcome of another process's call; undefined if it stored a definition. */
 const outcomeOf = ({
   outcome,
@@ -199,7 +198,7 @@ export function createDefinitionResolver(parts: Parts): DefinitionResolver {
       return
     }
     const stored =
-      known?.entry && isSame(known.entry, answer)
+      known?.entry && isSameBundle(known.entry, answer)
         ? known.revision
         : await store.putValue(key, answer, known?.revision ?? 0)
     // If the value was not stored, another process has taken over the claim and stored its own

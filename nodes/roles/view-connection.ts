@@ -4,7 +4,7 @@
  * receives the messages nor copies them.
  */
 import type { Log } from '../../gateway/ports.ts'
-import { decode } from '../host/memory/codec.ts'
+import { decodeEnvelope } from '../host/memory/codec.ts'
 import { createBlobs } from '../nats/blobs.ts'
 import { createBus } from '../nats/bus.ts'
 import { createJournal } from '../nats/journal/journal.ts'
@@ -51,7 +51,7 @@ export async function openViewConnection(
     ports: {
       follow: (from, on) => journal.follow(partition, from, on),
       position: () => journal.position(partition),
-      decode: (data) => decode(data, blobs, false),
+      decode: (data) => decodeEnvelope(data, blobs, false),
     },
     serve: (view) => serveQueries(createBus(nats), partition, view),
     close: () => nats.close(),

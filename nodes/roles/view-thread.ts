@@ -7,7 +7,7 @@ import { parentPort, workerData } from 'node:worker_threads'
 import type { EmbeddingAnswer } from '../../protocol/tables/semantic.ts'
 import { startLogs } from '../../views/files/logs.ts'
 import type { Message } from '../../views/view.ts'
-import { decode } from '../host/memory/codec.ts'
+import { decodeEnvelope } from '../host/memory/codec.ts'
 import { createThreadLog } from './thread-log.ts'
 import { createThreadRpc } from './thread-rpc.ts'
 import { type Question, serveView, type ViewPorts } from './view.ts'
@@ -45,7 +45,7 @@ const ports: ViewPorts = {
     return () => call('unfollow') as Promise<void>
   },
   position: async () => (await call('position')) as { first: number; last: number },
-  decode: (data) => decode(data, blobs, false),
+  decode: (data) => decodeEnvelope(data, blobs, false),
   lag: (messages) => say('lag', messages),
   alarm: ({ name, message, stack }) => say('alarm', { name, message, stack }),
   embed: async (texts) => (await call('embed', texts)) as EmbeddingAnswer,

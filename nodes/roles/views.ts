@@ -5,7 +5,7 @@ import type { Envelope } from '../../protocol/entry.ts'
 import { type Logs, startLogs } from '../../views/files/logs.ts'
 import type { ViewJournal } from '../../views/follow.ts'
 import type { DistanceEngine } from '../../views/tables/tables/vectors/distance.ts'
-import { decode, NewerRelease } from '../host/memory/codec.ts'
+import { decodeEnvelope, NewerRelease } from '../host/memory/codec.ts'
 import type { Recent } from '../host/memory/recent.ts'
 import type { Blobs, Bus, Clock, Journal } from '../host/ports.ts'
 import type { Metrics } from '../observe/metrics.ts'
@@ -178,7 +178,7 @@ async function served(
     {
       ...ports,
       follow: follow(recent),
-      decode: (bytes) => decode(bytes, blobs, false),
+      decode: (bytes) => decodeEnvelope(bytes, blobs, false),
       now: clock.now,
     },
     logs,

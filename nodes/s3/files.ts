@@ -27,7 +27,7 @@ import {
 } from '@aws-sdk/client-s3'
 import { Upload } from '@aws-sdk/lib-storage'
 import { createSemaphore } from '../../gateway/files/semaphore.ts'
-import type { Files, StoredBytes } from '../../gateway/ports.ts'
+import type { FileDigest, Files } from '../../gateway/ports.ts'
 import type { FileList } from '../storage/file-list.ts'
 import { type Body, flowing, SilentStore, sending, TIMEOUTS_MS, type Timeouts } from './sending.ts'
 
@@ -142,7 +142,7 @@ export function openS3(
       for await (const chunk of flowing(found.body, timeouts.silence)) chunks.push(chunk)
       return Buffer.concat(chunks)
     },
-    write: async (name, bytes, gone): Promise<StoredBytes> => {
+    write: async (name, bytes, gone): Promise<FileDigest> => {
       const release = await buffers()
       const hash = createHash('sha256')
       let size_bytes = 0

@@ -1,7 +1,7 @@
 /** Lists the files of a store, for jobs that compare them with the records of their owners. */
 
 /** A stored file. `at` is the time at which it was stored, in Unix milliseconds. */
-export interface StoredFile {
+export interface ListedFile {
   readonly name: string
   readonly at: number
 }
@@ -19,5 +19,5 @@ export interface FileList {
     prefix: string,
     after: string | undefined,
     limit: number,
-  ): Promise<{ readonly files: readonly StoredFile[]; readonly next?: string }>
+  ): Promise<{ readonly files: readonly ListedFile[]; readonly next?: string }>
 }

@@ -92,7 +92,7 @@ export type AccountUsers = Readonly<Record<string, string>>
 /**
  * A session as the organization stores it. Times are Unix milliseconds, durations are milliseconds.
  */
-export interface KeptConsoleSession {
+export interface ConsoleSessionState {
   readonly id: string
   /** Hash of the cookie. */
   readonly hash: string
@@ -112,7 +112,7 @@ export interface KeptConsoleSession {
 }
 /** A session with the users of its account. */
 export interface FoundConsoleSession {
-  readonly session: KeptConsoleSession
+  readonly session: ConsoleSessionState
   readonly users: AccountUsers
 }
 /**
@@ -122,14 +122,14 @@ export const consoleEnd = ({
   seen_at,
   idle,
   expires_at,
-}: Pick<KeptConsoleSession, 'seen_at' | 'idle' | 'expires_at'>): number =>
+}: Pick<ConsoleSessionState, 'seen_at' | 'idle' | 'expires_at'>): number =>
   Math.min(seen_at + idle, expires_at)
 
 /**
  * Returns the interval in milliseconds at which uses of a session are reported. It is a small part
  * of the idle time, so that a session in use does not end because of a late report.
  */
-export const useInterval = ({ idle }: Pick<KeptConsoleSession, 'idle'>): number =>
+export const useInterval = ({ idle }: Pick<ConsoleSessionState, 'idle'>): number =>
   Math.min(60_000, idle / 8)
 
 /** The ids of the caller's principals, which the gateway adds to commands about sessions. */
@@ -154,7 +154,7 @@ export type ConsoleCommands = {
    * has expired or was used; refused with `conflict` when too many sessions exist.
    */
   'console_session.open': {
-    readonly input: Pick<KeptConsoleSession, 'hash' | 'idle' | 'address' | 'client'> & {
+    readonly input: Pick<ConsoleSessionState, 'hash' | 'idle' | 'address' | 'client'> & {
       readonly lifetime: number
       readonly joins?: string
     } & (
@@ -182,7 +182,7 @@ export type ConsoleEvent =
   | (Event & {
       readonly type: 'console_session.opened'
       readonly id: string
-      readonly session: KeptConsoleSession
+      readonly session: ConsoleSessionState
     })
   | (Event & {
       readonly type: 'console_session.extended'

@@ -14,10 +14,10 @@ import type { Chain } from '../events/sources.ts'
 import type { CallerRoles } from '../interactions/rows.ts'
 import { getOwn } from '../lookup.ts'
 import type { Project } from '../projects/rows.ts'
-import type { KeptResolver } from '../resolver/schema.ts'
+import type { ResolverConfiguration } from '../resolver/schema.ts'
 import type { Spec } from '../workflows/spec.ts'
 import type { RoleAssignment } from './role-rows.ts'
-import type { KeptRole } from './roles.ts'
+import type { CustomRole } from './roles.ts'
 import type { ApiKey, PrincipalRecord } from './rows.ts'
 
 export interface OrganizationDirectory {
@@ -36,7 +36,7 @@ export interface OrganizationDirectory {
    * The configuration of the definition resolver, with its sealed token; absent if none is
    * configured.
    */
-  readonly resolver?: KeptResolver
+  readonly resolver?: ResolverConfiguration
   /** Origins to which an OAuth flow may return; absent if none are configured. */
   readonly oauth_origins?: readonly string[]
 }
@@ -47,7 +47,7 @@ export interface ProjectDirectory {
   /** Principals by id, with the ids of their roles. */
   readonly principals: Readonly<Record<string, PrincipalRecord>>
   /** Custom roles by id. */
-  readonly roles: Readonly<Record<string, KeptRole>>
+  readonly roles: Readonly<Record<string, CustomRole>>
   /** Role assignments, oldest first. */
   readonly assignments: readonly RoleAssignment[]
   /** Workflows by id. The spec of a version is not cached, but read when a run starts. */

@@ -8,7 +8,7 @@ import { command, query } from '../contract.ts'
 import type { Event } from '../entry.ts'
 import type { Patch } from '../patch.ts'
 import type { Changes } from '../workflows/rows.ts'
-import type { KeptRole } from './roles.ts'
+import type { CustomRole } from './roles.ts'
 
 export const Role = Type.Object({
   id: Type.String(),
@@ -180,11 +180,11 @@ export const roles = {
 } as const
 
 export type RoleEvent =
-  | (Event & { readonly type: 'role.created'; readonly id: string; readonly role: KeptRole })
+  | (Event & { readonly type: 'role.created'; readonly id: string; readonly role: CustomRole })
   | (Event & {
       readonly type: 'role.updated'
       readonly id: string
-      readonly role: Patch<KeptRole>
+      readonly role: Patch<CustomRole>
       readonly changes: Changes
     })
   /** The assignments of the role are deleted with it. */

@@ -19,9 +19,9 @@ import {
 } from './schema.ts'
 
 /** A custom role as its project stores it. */
-export type KeptRole = Omit<Role, 'system_defined' | 'project_id'>
+export type CustomRole = Omit<Role, 'system_defined' | 'project_id'>
 /** Custom roles by id. */
-export type Roles = Readonly<Record<string, KeptRole>>
+export type Roles = Readonly<Record<string, CustomRole>>
 
 const ACTION = 'actions.execute.'
 const ACTION_PERMISSION = /^actions\.execute\.(\*|[a-z0-9]+([._-][a-z0-9]+)*(\.\*)?)$/
@@ -123,7 +123,7 @@ export function refuseMissingPermission(
  * @param brand header brand in any letter case.
  */
 export const roleRecord = (
-  { id, name, permissions: held, ...rest }: KeptRole,
+  { id, name, permissions: held, ...rest }: CustomRole,
   project_id: string,
   brand: string,
 ): Role => ({

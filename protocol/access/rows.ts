@@ -65,7 +65,7 @@ export const PrincipalRecord = Type.Object({
 })
 export type PrincipalRecord = Static<typeof PrincipalRecord>
 /** A principal as its project stores it. The role assignments are stored separately. */
-export type KeptPrincipal = Omit<PrincipalRecord, 'role_ids'>
+export type PrincipalWithoutRoles = Omit<PrincipalRecord, 'role_ids'>
 const CreatePrincipal = Closed({
   name: Type.String({ minLength: 1, maxLength: 128 }),
   description: Type.Optional(Type.String({ maxLength: 1024 })),
@@ -288,12 +288,12 @@ export type PrincipalEvent =
   | (Event & {
       readonly type: 'principal.created'
       readonly id: string
-      readonly principal: KeptPrincipal
+      readonly principal: PrincipalWithoutRoles
     })
   | (Event & {
       readonly type: 'principal.updated'
       readonly id: string
-      readonly principal: Patch<KeptPrincipal>
+      readonly principal: Patch<PrincipalWithoutRoles>
       readonly changes: Changes
     })
   /** The role assignments of the principal are deleted with it. */

@@ -78,7 +78,8 @@ export interface SecretMaterial {
   readonly sealed: string
   readonly digest: string
 }
-export interface KeptSecret {
+/** A secret with its versions, by number. */
+export interface SecretWithVersions {
   readonly secret: Secret
   readonly versions: Readonly<Record<number, SecretMaterial>>
 }

@@ -184,7 +184,7 @@ export const organizationActions = {
  * An action of the organization as stored, with its sealed secrets by version. The secrets of
  * retired and revoked versions are deleted.
  */
-export interface KeptOrganizationAction extends UrlParts {
+export interface OrganizationActionWithSecrets extends UrlParts {
   readonly action: OrganizationAction
   readonly secrets: Readonly<Record<string, SealedSecret>>
 }

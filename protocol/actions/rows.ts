@@ -338,7 +338,7 @@ export interface RemovalExtra {
   readonly refused_http?: Refusal
 }
 /** A project action with the secret that signs its calls. Actions of workers have no secret. */
-export interface KeptAction extends UrlParts {
+export interface ActionWithSecret extends UrlParts {
   readonly action: Action
   readonly secret?: SealedSecret & { readonly version: number }
 }

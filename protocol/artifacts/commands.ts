@@ -69,7 +69,7 @@ export interface ArtifactPost {
 export const MAX_ARTIFACT_POSTS = 20
 
 /** An artifact as its actor stores it. */
-export type KeptArtifact =
+export type ArtifactState =
   /** The upload was abandoned, or the id was made unusable. */
   | { readonly state: 'abandoned' }
   | {
@@ -143,7 +143,7 @@ export type ArtifactCommands = {
    */
   'artifact.abandon': {
     input: { readonly unreserved?: true }
-    reply: { readonly state: KeptArtifact['state'] }
+    reply: { readonly state: ArtifactState['state'] }
   }
   /**
    * Deletes the artifact, or abandons its upload. An executor sends the command after the project

@@ -1,10 +1,10 @@
 /** Events of artifacts, of idempotency keys of uploads, and of the storage quota. */
 import type { Event } from '../entry.ts'
 import type { Patch } from '../patch.ts'
-import type { ArtifactPost, KeptArtifact } from './commands.ts'
+import type { ArtifactPost, ArtifactState } from './commands.ts'
 import type { ArtifactRecord } from './schema.ts'
 
-type Reserved = Exclude<KeptArtifact, { readonly state: 'abandoned' }>
+type Reserved = Exclude<ArtifactState, { readonly state: 'abandoned' }>
 
 /** Events of an artifact; `id` is the id of the artifact. */
 export type ArtifactEvent = ArtifactAuditEvent | ArtifactUploadEvent

@@ -5,7 +5,7 @@
 import { isEmpty } from '../rules/json-object.ts'
 import type { ResourceInput, ResourceTypeName } from './resources.ts'
 import type { FieldDifference } from './schema.ts'
-import type { StoredBinding } from './stored.ts'
+import type { InternalBinding } from './stored.ts'
 import { type FieldFacts, memberOf, resourceFacts } from './types.ts'
 
 /** A resource of the project as its owner stores it. */
@@ -19,7 +19,7 @@ export interface KnownResource {
    * their ids under the name of the field.
    */
   readonly record: Readonly<Record<string, unknown>>
-  readonly binding?: StoredBinding
+  readonly binding?: InternalBinding
   /**
    * Whether the resource is a table without rows. More schema changes are allowed for an empty
    * table.
@@ -70,9 +70,9 @@ const secretName = (field: string): string => `${field}!`
  * without a hash cannot be compared, and the next apply sets it again.
  */
 export function withoutSecretsOf(
-  binding: StoredBinding,
+  binding: InternalBinding,
   input: Readonly<Record<string, unknown>>,
-): StoredBinding {
+): InternalBinding {
   const facts = resourceFacts[binding.resource_type]
   const replaced = new Set(
     Object.keys(facts.fields)

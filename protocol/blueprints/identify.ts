@@ -9,11 +9,11 @@ import type { Requested } from './conflicts.ts'
 import { placeOf } from './references.ts'
 import type { ResourceInput } from './resources.ts'
 import type { ApplyRequest } from './schema.ts'
-import { type Identity, isSameIdentity, type StoredBinding } from './stored.ts'
+import { type Identity, type InternalBinding, isSameIdentity } from './stored.ts'
 import { resourceFacts, typesInOrder } from './types.ts'
 
 interface Identifiable {
-  readonly bindings: readonly StoredBinding[]
+  readonly bindings: readonly InternalBinding[]
   readonly resources: readonly KnownResource[]
 }
 /** The match of a requested resource; `known` is absent if no existing resource matches. */

@@ -24,13 +24,13 @@ import { hasSymbol, idOf, placeOf, type Referable } from './references.ts'
 import type { Reference } from './resources.ts'
 import type { ApplyRequest, Change } from './schema.ts'
 import { bindingAfter, type Step, stepsOf } from './steps.ts'
-import { type Identity, identityOf, isSameIdentity, type StoredBinding } from './stored.ts'
+import { type Identity, type InternalBinding, identityOf, isSameIdentity } from './stored.ts'
 import { resourceFacts } from './types.ts'
 
 /** The current state on which a plan is based. */
 export interface Present {
   /** All bindings of the project. */
-  readonly bindings: readonly StoredBinding[]
+  readonly bindings: readonly InternalBinding[]
   /**
    * The resources that are bound to the blueprint, and all resources with a name from the request.
    */
@@ -44,7 +44,7 @@ export interface PlannedChange extends Omit<Change, 'fields' | 'drift'> {
   readonly known?: KnownResource
   readonly steps: readonly Step[]
   /** The binding after the change, without the id of the resource. */
-  readonly binding?: Omit<StoredBinding, 'resource_id'>
+  readonly binding?: Omit<InternalBinding, 'resource_id'>
   /**
    * The values, by field, of the reference fields that refer to resources to be created. These
    * values contain symbolic references.
@@ -61,7 +61,7 @@ export interface Plan {
   readonly pruned: readonly PlannedChange[]
   /** Without `prune`: the orphans whose protection changes. */
   readonly rebound: readonly PlannedChange[]
-  readonly orphans: readonly StoredBinding[]
+  readonly orphans: readonly InternalBinding[]
   /** A hash of the plan and of the record versions on which it is based. */
   readonly plan_id: string
 }
@@ -182,11 +182,11 @@ function planOne(
  * @param more members of the binding that change.
  */
 export function changeOfBound(
-  { resource_id, ...binding }: StoredBinding,
+  { resource_id, ...binding }: InternalBinding,
   action: Change['action'],
   row: Step['row'],
   field: string,
-  more: Partial<StoredBinding> = {},
+  more: Partial<InternalBinding> = {},
 ): PlannedChange {
   return {
     resource_type: binding.resource_type,
@@ -201,14 +201,14 @@ export function changeOfBound(
   }
 }
 /** Whether pruning deletes the resource of a binding. If not, pruning releases the resource. */
-const isDeleted = ({ delete_on_destroy, resource_type }: StoredBinding): boolean =>
+const isDeleted = ({ delete_on_destroy, resource_type }: InternalBinding): boolean =>
   delete_on_destroy && resourceFacts[resource_type].rows !== undefined
 /**
  * Plans the deletion or release of a bound resource.
  * @param deletes whether to delete the resource, if its type has a row for deletion.
  */
 export function planRemoval(
-  binding: StoredBinding,
+  binding: InternalBinding,
   deletes: boolean,
   resources: readonly KnownResource[],
   field: string,

@@ -5,7 +5,7 @@
 import { type FieldError, type Refusal, refuse, refuseFields } from '../errors.ts'
 import { getOwn } from '../lookup.ts'
 import type { Reference, ResourceTypeName } from './resources.ts'
-import { type Identity, isSameIdentity, type StoredBinding } from './stored.ts'
+import { type Identity, type InternalBinding, isSameIdentity } from './stored.ts'
 
 /** Returns the text `type/key`, which identifies a resource within its blueprint. */
 export const placeOf = (type: ResourceTypeName, key: string): string => `${type}/${key}`
@@ -29,7 +29,7 @@ export interface Referable {
   /** Ids of the resources of the request, by `placeOf`; undefined for resources to be created. */
   readonly requested: ReadonlyMap<string, string | undefined>
   /** All bindings of the project. */
-  readonly bindings: readonly StoredBinding[]
+  readonly bindings: readonly InternalBinding[]
   readonly exists: (type: ResourceTypeName, id: string) => boolean
 }
 

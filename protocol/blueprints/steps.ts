@@ -3,7 +3,7 @@ import type { RowName } from '../api.ts'
 import { appliedHashes, type Hash, type KnownResource } from './compare.ts'
 import type { ResourceInput, ResourceTypeName } from './resources.ts'
 import type { ApplyRequest } from './schema.ts'
-import type { Identity, StoredBinding } from './stored.ts'
+import type { Identity, InternalBinding } from './stored.ts'
 import { memberOf, resourceFacts, type TypeFacts } from './types.ts'
 
 /** A command of a plan. Bodies can contain symbolic references (`references.ts`). */
@@ -102,7 +102,7 @@ export function bindingAfter(
   request: ApplyRequest,
   identity: Identity,
   hash: Hash,
-): Omit<StoredBinding, 'resource_id'> {
+): Omit<InternalBinding, 'resource_id'> {
   const existing = known?.binding
   const { fields } = resourceFacts[type]
   const kept = {

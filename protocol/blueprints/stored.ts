@@ -31,14 +31,14 @@ export const identityOf = ({ namespace, blueprint_key }: Identity): Identity => 
 })
 
 /** A binding with the members that only the service uses. */
-export interface StoredBinding extends Binding {
+export interface InternalBinding extends Binding {
   /** Hashes of the values that the last apply set, by field of the resource input. */
   readonly applied?: Readonly<Record<string, string>>
   /** Values of input fields that the record cannot store, by field. */
   readonly kept?: Readonly<Record<string, unknown>>
 }
 /** Returns the binding as clients see it. */
-export const shownBinding = ({ applied: _, kept: __, ...binding }: StoredBinding): Binding =>
+export const shownBinding = ({ applied: _, kept: __, ...binding }: InternalBinding): Binding =>
   binding
 
 /** The data that the service adds to a command that it sends on behalf of a blueprint. */
@@ -48,14 +48,14 @@ export interface BlueprintClaim {
      * The binding after the command. A command that creates the resource uses the `resource_id` of
      * the binding as the id of the resource.
      */
-    readonly binding: StoredBinding
+    readonly binding: InternalBinding
     /** `updated_at` of the record on which the plan is based. */
     readonly expected_updated_at?: string
   }
 }
 
 export type BoundEvent =
-  | (Event & { readonly type: 'blueprint.bound'; readonly binding: StoredBinding })
+  | (Event & { readonly type: 'blueprint.bound'; readonly binding: InternalBinding })
   | (Event & {
       readonly type: 'blueprint.unbound'
       readonly resource_type: ResourceTypeName
@@ -85,7 +85,7 @@ const detailsOf = ({ resource_type, key, resource_id, namespace, blueprint_key }
  * requests it.
  */
 export const refusedByProtection = (
-  existing: StoredBinding | undefined,
+  existing: InternalBinding | undefined,
   requester: Identity | undefined,
 ): Refusal | undefined =>
   existing?.protected && !(requester && isSameIdentity(existing, requester))
@@ -93,7 +93,7 @@ export const refusedByProtection = (
     : undefined
 /** Refuses a command that the existing binding of its resource does not allow. */
 export function refusedBy(
-  existing: StoredBinding | undefined,
+  existing: InternalBinding | undefined,
   claim: BlueprintClaim['blueprint'],
 ): Refusal | undefined {
   if (!existing) return undefined

@@ -2,7 +2,7 @@
  * Events of environments and of the actors of their names, and the stored state of an environment.
  * `record` is the patch that the actor and the views apply to the record of the environment.
  */
-import type { StoredBinding } from '../blueprints/stored.ts'
+import type { InternalBinding } from '../blueprints/stored.ts'
 import type { Event } from '../entry.ts'
 import type { Patch } from '../patch.ts'
 import type { Changes } from '../workflows/rows.ts'
@@ -175,9 +175,9 @@ export interface PinnedJob {
 }
 
 /** State of an environment. Times are Unix milliseconds. */
-export interface KeptEnvironment {
+export interface ExistingEnvironment {
   /** The binding of the environment to a blueprint. */
-  readonly binding?: StoredBinding
+  readonly binding?: InternalBinding
   /** The record without `jobs_in_progress`, which is derived from `jobs`. */
   readonly record: Environment
   readonly origin: EnvironmentOrigin

@@ -2,7 +2,7 @@
  * The callback URL of the HTTP subscriber of an interaction. Records contain it with a masked
  * query.
  */
-import { type KeptUrl, keptUrl, type UrlParts, withMaskedUrl } from '../masked-url.ts'
+import { type SealedUrl, sealedUrlOf, type UrlParts, withMaskedUrl } from '../masked-url.ts'
 import type { Interaction } from './schema.ts'
 
 /**
@@ -24,7 +24,7 @@ export function withMaskedCallback(interaction: Interaction): Interaction {
  * subscriber.
  * @param parts the sealed values, as the event that created the interaction contains them.
  */
-export function callbackOf({ consumer }: Interaction, parts: UrlParts): KeptUrl | undefined {
+export function callbackOf({ consumer }: Interaction, parts: UrlParts): SealedUrl | undefined {
   const { http_subscriber } = consumer
-  return http_subscriber && keptUrl(http_subscriber.callback_url, parts)
+  return http_subscriber && sealedUrlOf(http_subscriber.callback_url, parts)
 }

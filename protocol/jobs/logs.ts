@@ -89,7 +89,7 @@ export interface LogBatch {
   readonly lines: readonly LogLine[]
 }
 /** A batch with its sequence in the store. Sequences increase within a run. */
-export interface StoredBatch extends LogBatch {
+export interface NumberedBatch extends LogBatch {
   readonly sequence: number
 }
 

@@ -7,8 +7,8 @@
 import type {
   AccountUsers,
   ConsoleOwner,
+  ConsoleSessionState,
   FoundConsoleSession,
-  KeptConsoleSession,
 } from '../access/console-rows.ts'
 import type { DeviceRequest } from '../access/device-rows.ts'
 import type {
@@ -20,12 +20,12 @@ import type {
 } from '../access/directory.ts'
 import type { FoundSecret, Secret } from '../access/secret-rows.ts'
 import type { ActionCall } from '../actions/invocation.ts'
-import type { KeptOrganizationAction } from '../actions/organization-rows.ts'
-import type { KeptAction } from '../actions/rows.ts'
+import type { OrganizationActionWithSecrets } from '../actions/organization-rows.ts'
+import type { ActionWithSecret } from '../actions/rows.ts'
 import type { Equipped } from '../agents/capabilities.ts'
 import type { MessagingBinding } from '../agents/messaging-bindings.ts'
 import type { Api } from '../api.ts'
-import type { KeptArtifact, LeaseFacts } from '../artifacts/commands.ts'
+import type { ArtifactState, LeaseFacts } from '../artifacts/commands.ts'
 import type { Artifact, ArtifactQuota } from '../artifacts/schema.ts'
 import type { KnownResource } from '../blueprints/compare.ts'
 import type { ResourceTypeName } from '../blueprints/resources.ts'
@@ -44,14 +44,14 @@ import type { HandleOwner } from '../loops/events.ts'
 import type { TriggerFacts, TriggerStanding } from '../loops/rows.ts'
 import type { LoopStanding } from '../loops/standing.ts'
 import type { Preferences, SavedView } from '../preferences/schema.ts'
-import type { KeptRepositoryHost, RepositoryHost } from '../repositories/rows.ts'
+import type { RepositoryHost, RepositoryHostWithMaterial } from '../repositories/rows.ts'
 import type { Run } from '../runs/schema.ts'
 import type { Compacting, KnownResult, Standing } from '../sessions/commands.ts'
 import type { Generating } from '../sessions/transcript/previews.ts'
 import type { Skill } from '../skills/schema.ts'
 import type { Table } from '../tables/schema.ts'
 import type { DeliveryOpening, DeliveryOutcome } from '../webhooks/delivery.ts'
-import type { KeptWebhook } from '../webhooks/rows.ts'
+import type { WebhookWithSecret } from '../webhooks/rows.ts'
 import type { Registration } from '../workers/socket.ts'
 import type { Spec } from '../workflows/spec.ts'
 
@@ -70,7 +70,7 @@ export interface OwnerQueries {
     directory: { input: { readonly id?: string }; reply: OrganizationDirectory }
     skills: { input: { readonly ids: readonly string[] }; reply: readonly Skill[] }
     skill_grants: { input: { readonly id: string }; reply: number }
-    action: { input: { readonly name: string }; reply: Optional<KeptOrganizationAction> }
+    action: { input: { readonly name: string }; reply: Optional<OrganizationActionWithSecrets> }
     /** The projects that hold these workflow handles, in the same order; null for a free handle. */
     handle_projects: {
       input: { readonly handles: readonly string[] }
@@ -80,7 +80,7 @@ export interface OwnerQueries {
     /** The unexpired console session with this hash, or null. */
     console_session: { input: { readonly hash: string }; reply: FoundConsoleSession | null }
     /** The console sessions that act as one of these principals. */
-    console_sessions: { input: ConsoleOwner; reply: readonly KeptConsoleSession[] }
+    console_sessions: { input: ConsoleOwner; reply: readonly ConsoleSessionState[] }
     /** The users of an account; none for an unknown account. */
     console_account: { input: { readonly id: string }; reply: AccountUsers }
     /** Whether any console session has ever been opened. */
@@ -102,12 +102,12 @@ export interface OwnerQueries {
     unknown_targets: { input: { readonly targets: readonly string[] }; reply: readonly string[] }
     equipment: { input: { readonly id: string }; reply: Optional<Equipped> }
     bindings: { input: { readonly id: string }; reply: Optional<{ items: MessagingBinding[] }> }
-    action: { input: { readonly name: string }; reply: Optional<KeptAction> }
-    webhook: { input: { readonly webhook_id: string }; reply: KeptWebhook | null }
+    action: { input: { readonly name: string }; reply: Optional<ActionWithSecret> }
+    webhook: { input: { readonly webhook_id: string }; reply: WebhookWithSecret | null }
     secret: { input: { readonly ref: string }; reply: FoundSecret | null }
     secrets: { input: NoInput; reply: readonly Secret[] }
     /** A repository host with its sealed secrets, or null. */
-    repository_host: { input: { readonly name: string }; reply: KeptRepositoryHost | null }
+    repository_host: { input: { readonly name: string }; reply: RepositoryHostWithMaterial | null }
     repository_hosts: { input: NoInput; reply: readonly RepositoryHost[] }
     /**
      * The resources with the given ids, and the resources whose `match` field (`TypeFacts`) has one
@@ -280,7 +280,7 @@ export interface OwnerQueries {
   }
   artifact: {
     /** The artifact in any state, or null when its id was never used. */
-    content: { input: NoInput; reply: KeptArtifact | null }
+    content: { input: NoInput; reply: ArtifactState | null }
     job_spec: JobSpec
   }
 }

@@ -8,7 +8,7 @@ import type { OrganizationAction } from '../actions/organization-rows.ts'
 import type { Action } from '../actions/rows.ts'
 import type { Api, RowName } from '../api.ts'
 import type { ArtifactRecord } from '../artifacts/schema.ts'
-import type { Identity, StoredBinding } from '../blueprints/stored.ts'
+import type { Identity, InternalBinding } from '../blueprints/stored.ts'
 import type { ChannelEventRecord, MessageFacts, Viewer } from '../channels/schema.ts'
 import type { Input, Reply } from '../contract.ts'
 import type { Refusal } from '../errors.ts'
@@ -140,7 +140,7 @@ interface InternalQueries extends TableQueries, SemanticQueries, StreamQueries {
   /** Bindings of resources to blueprints, in the order of their resource ids. */
   blueprint_bindings: {
     input: { identity?: Identity; after?: string; limit: number }
-    reply: { items: readonly StoredBinding[]; more: boolean }
+    reply: { items: readonly InternalBinding[]; more: boolean }
   }
   /**
    * Ids of the resources of a type that a blueprint can describe. If `names` is given, only

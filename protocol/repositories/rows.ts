@@ -245,7 +245,8 @@ export interface SealedHost {
   readonly host: HostFields
   readonly material: HostMaterial
 }
-export interface KeptRepositoryHost {
+/** A repository host with its sealed credential. */
+export interface RepositoryHostWithMaterial {
   readonly host: RepositoryHost
   readonly material: HostMaterial
 }

@@ -117,8 +117,8 @@ export interface SealedToken {
   readonly sealed: string
   readonly digest: string
 }
-/** The configuration with its sealed values. */
-export interface KeptResolver extends UrlParts {
+/** The configuration of the definition resolver with its sealed values. */
+export interface ResolverConfiguration extends UrlParts {
   readonly settings: ResolverSettings
   readonly token?: SealedToken
   readonly updated_at: string
@@ -179,7 +179,7 @@ export const shownResolver = (
     resolver: kept,
     projects,
   }: {
-    readonly resolver?: KeptResolver
+    readonly resolver?: ResolverConfiguration
     readonly projects: Readonly<Record<string, { readonly created_at: string }>>
   },
   brand: string,

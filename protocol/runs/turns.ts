@@ -53,7 +53,7 @@ export interface AgentBundle extends Bundle {
   readonly agent_name: string
 }
 /** Whether two definitions of an agent are equal. */
-export const isSameBundle = (a: AgentBundle, b: AgentBundle): boolean =>
+export const isSameBundle = (a: Bundle, b: Bundle): boolean =>
   a.digest === b.digest && JSON.stringify(a.definition) === JSON.stringify(b.definition)
 /**
  * The settings that a run specifies for the environment of an agent, without `owner_id`, because

@@ -35,7 +35,7 @@ export interface FileFacts {
  * A file as the session stores it. The records of the newest erased files remain, so that erasing a
  * file again is not refused.
  */
-export interface KeptAttachment {
+export interface SessionFile {
   readonly artifact: Artifact
   readonly as: FileFacts['as']
   readonly page_count?: number
@@ -88,7 +88,7 @@ export const blockOf = ({
   artifact: { id, name, mime_type, size_bytes },
   as,
   page_count,
-}: KeptAttachment): Block => ({
+}: SessionFile): Block => ({
   type: as,
   source: { type: 'artifact', artifact_id: id },
   media_type: mime_type,
@@ -124,7 +124,7 @@ export type AttachmentEvent =
    * An upload is announced. This record makes it possible to find and erase the bytes of an upload
    * that is never finished.
    */
-  | { readonly type: 'attachment.reserved'; readonly attachment: KeptAttachment }
+  | { readonly type: 'attachment.reserved'; readonly attachment: SessionFile }
   /** `created_at`: time at which the file became visible; absent in events of earlier releases. */
   | { readonly type: 'attachment.stored'; readonly id: string; readonly created_at?: string }
   | {

@@ -224,7 +224,7 @@ export const webhooks = {
 } as const
 
 /** A webhook as stored, with the secret that signs its deliveries. */
-export interface KeptWebhook extends UrlParts {
+export interface WebhookWithSecret extends UrlParts {
   readonly webhook: Webhook
   readonly secret: SealedSecret & { readonly version: number }
 }

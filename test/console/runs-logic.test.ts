@@ -12,7 +12,7 @@ import {
   queryOf,
   sortOf,
 } from '../../console/pages/runs/list/filters.ts'
-import { keptRun, runPacking } from '../../console/pages/runs/list/kept.ts'
+import { listedRun, runPacking } from '../../console/pages/runs/list/listed-run.ts'
 import { readObject, readValue, writeValue } from '../../console/pages/runs/run/actions/json.ts'
 import { barOf, marksOf, pan, zoom } from '../../console/pages/runs/run/data/axis.ts'
 
@@ -163,10 +163,10 @@ t.test('a list keeps of a run what it shows', async (t) => {
   const at = '2031-02-03T04:05:00.000Z'
   const times = { created_at: at, updated_at: at }
   const run = { id: 'r', status: 'failed', definition_id: 'w', queue: 'gpu', ...times }
-  const kept = keptRun({ ...run, result: { big: [] }, error_message: 'no', name: 'n' } as never)
+  const kept = listedRun({ ...run, result: { big: [] }, error_message: 'no', name: 'n' } as never)
   t.match(kept, { ...run, error_message: 'no', name: 'n', loop_id: undefined })
   t.notOk('result' in kept)
-  const ofLoop = keptRun({
+  const ofLoop = listedRun({
     ...{ id: 'l', status: 'queued', loop_id: 'x', source: { type: 'api' }, ...times },
   } as never)
   t.match(ofLoop, { loop_id: 'x', source: 'api', definition_id: '', queue: undefined })

@@ -16,12 +16,12 @@ import {
   partOf,
   pick,
   progressOf,
-  questionOf,
   readDraft,
   safeUrl,
   stepTo,
 } from '../../console/pages/inbox/asked.ts'
 import type { ChannelMessage } from '../../protocol/channels/schema.ts'
+import { questionOf } from '../../protocol/interactions/question.ts'
 import type { Interaction, Question } from '../../protocol/interactions/schema.ts'
 
 const NOON = Date.UTC(2026, 0, 5, 12)

@@ -5,12 +5,12 @@
 import fc from 'fast-check'
 import t from 'tap'
 import {
-  type KeptUrl,
-  keepUrl,
   maskUrl,
   openUrl,
   partUrl,
   queryFault,
+  resolveMasks,
+  type SealedUrl,
   type SentParts,
   sameParts,
 } from '../../protocol/masked-url.ts'
@@ -22,15 +22,15 @@ const sent = (text: string): { url: string; parts: SentParts } => {
   const { url, values } = partUrl(text)
   return { url, parts: values.map((value) => (value === null ? null : sealing(value))) }
 }
-const stored = (text: string, before?: KeptUrl): KeptUrl => {
+const stored = (text: string, before?: SealedUrl): SealedUrl => {
   const { url, parts } = sent(text)
-  const kept = keepUrl(url, parts, before)
+  const kept = resolveMasks(url, parts, before)
   if ('fault' in kept) throw new Error(kept.fault)
   return kept
 }
-const fault = (text: string, before?: KeptUrl): string | undefined => {
+const fault = (text: string, before?: SealedUrl): string | undefined => {
   const { url, parts } = sent(text)
-  const kept = keepUrl(url, parts, before)
+  const kept = resolveMasks(url, parts, before)
   return 'fault' in kept ? kept.fault : undefined
 }
 
@@ -126,12 +126,12 @@ t.test('a mask without a stored value is refused', async (t) => {
 })
 
 t.test('a URL that an earlier release stored in clear text', async (t) => {
-  const before: KeptUrl = { url: 'https://example.org/?a=1&b=2' }
+  const before: SealedUrl = { url: 'https://example.org/?a=1&b=2' }
   t.equal(openUrl(before, opening), before.url)
-  t.equal(keepUrl('https://example.org/?a=***&b=***', [null, null], before), before)
+  t.equal(resolveMasks('https://example.org/?a=***&b=***', [null, null], before), before)
   t.match(fault('https://example.org/?a=***', before), /with no value/)
   t.equal(openUrl(stored('https://example.org/?a=1&b=2', before), opening), before.url)
-  t.strictSame(keepUrl(before.url, undefined, undefined), before, 'a gateway of that release')
+  t.strictSame(resolveMasks(before.url, undefined, undefined), before, 'a gateway of that release')
   t.equal(openUrl({ url: 'https://example.org/?a=***' }, opening), undefined, 'nothing to open')
 })
 

@@ -9,7 +9,7 @@
 import { type IdentityCommands, SIGN_IN_PRINCIPAL } from '../../../protocol/access/identity.ts'
 import type { RoleEvent } from '../../../protocol/access/role-rows.ts'
 import { grantsOf, hasRole } from '../../../protocol/access/roles.ts'
-import type { KeptPrincipal, PrincipalEvent } from '../../../protocol/access/rows.ts'
+import type { PrincipalEvent, PrincipalWithoutRoles } from '../../../protocol/access/rows.ts'
 import { systemRoleId, systemRoleNames } from '../../../protocol/access/schema.ts'
 import { isRefusal } from '../../../protocol/errors.ts'
 import type { Cause, Decision } from '../../actor.ts'
@@ -30,14 +30,14 @@ function roleNamed({ roles }: ProjectState, text: string): string | undefined {
 function userOf(
   { principals }: ProjectState,
   { identity: { issuer, subject }, email }: SignIn['input'],
-): KeptPrincipal | undefined {
+): PrincipalWithoutRoles | undefined {
   const users = Object.values(principals).filter(({ kind }) => kind === 'user')
   return (
     users.find(({ identity }) => identity?.issuer === issuer && identity.subject === subject) ??
     users.find((user) => !user.identity && email !== undefined && hasAddress(user, email))
   )
 }
-const hasAddress = ({ email }: KeptPrincipal, address: string): boolean =>
+const hasAddress = ({ email }: PrincipalWithoutRoles, address: string): boolean =>
   email?.toLowerCase() === address.toLowerCase()
 
 /**

@@ -9,10 +9,10 @@ import type {
   ApiKey,
   access,
   Holds,
-  KeptPrincipal,
   KeyEvent,
   KeyMaterial,
   PrincipalEvent,
+  PrincipalWithoutRoles,
 } from '../../../protocol/access/rows.ts'
 import { systemRoleId } from '../../../protocol/access/schema.ts'
 import { isPersonal } from '../../../protocol/access/user-rows.ts'
@@ -50,7 +50,11 @@ function holderOf(
   input: Create,
   cause: Cause,
 ):
-  | { principal: KeptPrincipal; role_ids: readonly string[]; events: NewPrincipal['events'] }
+  | {
+      principal: PrincipalWithoutRoles
+      role_ids: readonly string[]
+      events: NewPrincipal['events']
+    }
   | Refusal {
   const given =
     input.principal_id === undefined

@@ -8,10 +8,10 @@ import type { RoleEvent } from '../../../protocol/access/role-rows.ts'
 import type {
   access,
   Holds,
-  KeptPrincipal,
   KeyEvent,
   PrincipalEvent,
   PrincipalRecord,
+  PrincipalWithoutRoles,
 } from '../../../protocol/access/rows.ts'
 import { timestamp } from '../../../protocol/common.ts'
 import type { Input } from '../../../protocol/contract.ts'
@@ -35,7 +35,10 @@ type Rows = typeof access
 type Decided<R> = Decision<PrincipalEvent | RoleEvent | KeyEvent, R>
 
 /** Returns the service principal with this name, or undefined if no service principal has it. */
-export const withName = ({ principals }: ProjectState, name: string): KeptPrincipal | undefined =>
+export const withName = (
+  { principals }: ProjectState,
+  name: string,
+): PrincipalWithoutRoles | undefined =>
   Object.values(principals).find(
     (principal) => principal.kind === 'service' && principal.name === name,
   )
@@ -59,7 +62,7 @@ function handleOf(
 
 interface Draft
   extends Pick<
-    Partial<KeptPrincipal>,
+    Partial<PrincipalWithoutRoles>,
     'email' | 'description' | 'owner_id' | 'identity' | 'metadata' | 'tags'
   > {
   readonly name: string
@@ -67,7 +70,7 @@ interface Draft
 }
 /** A new principal with its roles. */
 export interface NewPrincipal {
-  readonly principal: KeptPrincipal
+  readonly principal: PrincipalWithoutRoles
   readonly events: readonly (PrincipalEvent | RoleEvent)[]
   readonly role_ids: readonly string[]
 }
@@ -80,7 +83,7 @@ export function newPrincipal(
 ): NewPrincipal {
   const now = timestamp(cause.at)
   const handle = handleOf(state, kind === 'user' ? 'user' : 'svc', draft.name)
-  const principal: KeptPrincipal = {
+  const principal: PrincipalWithoutRoles = {
     id: cause.mint(kind === 'user' ? 'user' : 'principal'),
     kind,
     state: 'active',
@@ -171,7 +174,7 @@ type Wish = { readonly [K in keyof PrincipalRecord]?: PrincipalRecord[K] | undef
  */
 function opensAccess(
   { keys }: ProjectState,
-  principal: KeptPrincipal,
+  principal: PrincipalWithoutRoles,
   { email, state }: Wish,
   at: number,
 ): boolean {
@@ -193,7 +196,7 @@ function opensAccess(
  */
 export function changePrincipal(
   state: ProjectState,
-  principal: KeptPrincipal,
+  principal: PrincipalWithoutRoles,
   { role_ids: roles, ...wish }: Wish,
   { holds, brand }: Holds & ProjectOptions,
   cause: Cause,
@@ -202,7 +205,7 @@ export function changePrincipal(
   const granted = opensAccess(state, principal, wish, cause.at) ? role_ids : added
   const missing = lackingForRoles(state, holds, granted, brand)
   if (missing) return missing
-  const change = changeOf<KeptPrincipal>(principal, wish, cause.at)
+  const change = changeOf<PrincipalWithoutRoles>(principal, wish, cause.at)
   if (!change && events.length === 0) return { events, reply: principalRecord(principal, role_ids) }
   // Roles are stored separately but belong to the record, so a change to the roles also updates the
   // record.
@@ -253,7 +256,7 @@ export function updatePrincipal(
 /** Refuses to archive the principal of an agent, or a service principal with an unexpired key. */
 function needed(
   { keys }: ProjectState,
-  { id, kind }: KeptPrincipal,
+  { id, kind }: PrincipalWithoutRoles,
   at: number,
 ): Refusal | undefined {
   if (kind === 'agent')

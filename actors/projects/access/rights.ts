@@ -7,7 +7,7 @@
 
 import type { RoleAssignment, RoleEvent } from '../../../protocol/access/role-rows.ts'
 import { grantsOf, hasRole, refuseMissingPermission } from '../../../protocol/access/roles.ts'
-import type { KeptPrincipal, PrincipalRecord } from '../../../protocol/access/rows.ts'
+import type { PrincipalRecord, PrincipalWithoutRoles } from '../../../protocol/access/rows.ts'
 import { systemRoleById } from '../../../protocol/access/schema.ts'
 import { timestamp } from '../../../protocol/common.ts'
 import type { FieldError, Refusal } from '../../../protocol/errors.ts'
@@ -29,7 +29,7 @@ export const rolesOf = (state: Pick<Known, 'assignments'>, principal_id: string)
 
 /** Returns the API record of a principal. */
 export const principalRecord = (
-  principal: KeptPrincipal,
+  principal: PrincipalWithoutRoles,
   role_ids: readonly string[],
 ): PrincipalRecord => ({ ...principal, ...(role_ids.length > 0 && { role_ids: [...role_ids] }) })
 

@@ -10,8 +10,8 @@ import type {
   roles as rows,
 } from '../../../protocol/access/role-rows.ts'
 import {
+  type CustomRole,
   hasRole,
-  type KeptRole,
   readPermissions,
   refuseMissingPermission,
   roleRecord,
@@ -59,7 +59,7 @@ export function createRole(
   const missing = refuseMissingPermission(input.holds, permissions, brand)
   if (missing) return missing
   const now = timestamp(cause.at)
-  const role: KeptRole = {
+  const role: CustomRole = {
     id: cause.mint('role'),
     name: input.name,
     permissions: [...permissions],
@@ -74,7 +74,7 @@ export function createRole(
   }
 }
 
-const customRole = ({ roles }: ProjectState, id: string): KeptRole | Refusal =>
+const customRole = ({ roles }: ProjectState, id: string): CustomRole | Refusal =>
   systemRoleById(id)
     ? refuse('forbidden', undefined, 'System roles cannot be changed.')
     : (getOwn(roles, id) ?? refuse('not_found'))
@@ -101,13 +101,13 @@ export function updateRole(
   )
   if (missing) return missing
   const { description, tags } = input
-  const kept = changeOf<KeptRole>(role, { description, tags }, at)
+  const kept = changeOf<CustomRole>(role, { description, tags }, at)
   // An empty list of permissions is a value and does not remove the field.
   const regranted =
     input.permissions !== undefined &&
     JSON.stringify(permissions) !== JSON.stringify(role.permissions)
   if (!kept && !regranted) return { events: [], reply: roleRecord(role, self.id, brand) }
-  const next: KeptRole = {
+  const next: CustomRole = {
     ...(kept?.next ?? role),
     ...(regranted && { permissions: [...permissions] }),
     updated_at: timestamp(at),

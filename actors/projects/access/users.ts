@@ -8,11 +8,11 @@ import { grantedBy, refuseMissingPermission } from '../../../protocol/access/rol
 import type {
   ApiKey,
   Holds,
-  KeptPrincipal,
   KeyEvent,
   KeyMaterial,
   PrincipalEvent,
   PrincipalRecord,
+  PrincipalWithoutRoles,
 } from '../../../protocol/access/rows.ts'
 import { isPersonal, type users } from '../../../protocol/access/user-rows.ts'
 import { parseTimestamp } from '../../../protocol/common.ts'
@@ -39,7 +39,7 @@ type Decided<R> = Decision<PrincipalEvent | RoleEvent | KeyEvent, R>
 /** Maximum number of tokens of one user. */
 const MAX_TOKENS = 50
 
-const personOf = ({ principals }: ProjectState, id: string): KeptPrincipal | Refusal => {
+const personOf = ({ principals }: ProjectState, id: string): PrincipalWithoutRoles | Refusal => {
   const person = getOwn(principals, id)
   return person?.kind === 'user' ? person : refuse('not_found')
 }

@@ -4,9 +4,9 @@
  * Invariants: names are unique. No secret is stored for a retired or revoked version.
  */
 import type {
-  KeptOrganizationAction,
   OrganizationAction,
   OrganizationActionEvent,
+  OrganizationActionWithSecrets,
   organizationActions,
 } from '../../../protocol/actions/organization-rows.ts'
 import type { SealedSecret } from '../../../protocol/actions/rows.ts'
@@ -18,7 +18,7 @@ import { type ChangedUrlParts, type SentUrl, withMaskedUrl } from '../../../prot
 import { reservedActionName, secretRef } from '../../../protocol/naming.ts'
 import { patch } from '../../../protocol/patch.ts'
 import type { Cause, Decision } from '../../actor.ts'
-import { changeWithUrl, newUrl, partsAfter, partsOf } from '../../kept-url.ts'
+import { changeWithUrl, newUrl, partsAfter, partsOf } from '../../sealed-url.ts'
 import type { OrganizationOptions, OrganizationState } from './state.ts'
 
 type Rows = typeof organizationActions
@@ -26,7 +26,10 @@ type Decided = Decision<OrganizationActionEvent, OrganizationAction>
 /** Maximum number of actions of an organization. */
 const MAX_ACTIONS = 1000
 
-const named = ({ actions }: OrganizationState, name: string): KeptOrganizationAction | undefined =>
+const named = (
+  { actions }: OrganizationState,
+  name: string,
+): OrganizationActionWithSecrets | undefined =>
   Object.values(actions).find(({ action }) => action.name === name)
 const faultsOf = (
   { actions }: OrganizationState,
@@ -175,9 +178,9 @@ export function deleteAction(
 
 /** Returns the secrets of versions that are neither retired nor revoked. */
 const living = (
-  secrets: KeptOrganizationAction['secrets'],
+  secrets: OrganizationActionWithSecrets['secrets'],
   { secret_versions }: OrganizationAction,
-): KeptOrganizationAction['secrets'] =>
+): OrganizationActionWithSecrets['secrets'] =>
   Object.fromEntries(
     Object.entries(secrets).filter(([version]) =>
       secret_versions.some(
@@ -198,7 +201,7 @@ const patched = (
   {
     secrets = {},
     url_parts,
-  }: Partial<Pick<KeptOrganizationAction, 'secrets'>> & ChangedUrlParts = {},
+  }: Partial<Pick<OrganizationActionWithSecrets, 'secrets'>> & ChangedUrlParts = {},
 ): OrganizationState => {
   const kept = getOwn(state.actions, id)
   if (!kept) return state
@@ -250,4 +253,4 @@ export const evolveActions = {
 export const actionOf = (
   state: OrganizationState,
   { name }: { readonly name: string },
-): KeptOrganizationAction | undefined => named(state, name)
+): OrganizationActionWithSecrets | undefined => named(state, name)

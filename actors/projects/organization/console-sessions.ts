@@ -17,9 +17,9 @@ import {
   type ConsoleEvent,
   type ConsoleGrant,
   type ConsoleOwner,
+  type ConsoleSessionState,
   consoleEnd,
   type FoundConsoleSession,
-  type KeptConsoleSession,
   type SignInCode,
   type SignInMethod,
   useInterval,
@@ -49,18 +49,18 @@ const withHash = (
   { console_sessions }: ConsoleHolder,
   hash: string | undefined,
   at: number,
-): KeptConsoleSession | undefined =>
+): ConsoleSessionState | undefined =>
   hash === undefined
     ? undefined
     : Object.values(console_sessions).find(
         (session) => session.hash === hash && consoleEnd(session) > at,
       )
-const usersOf = ({ accounts }: ConsoleHolder, { account }: Pick<KeptConsoleSession, 'account'>) =>
+const usersOf = ({ accounts }: ConsoleHolder, { account }: Pick<ConsoleSessionState, 'account'>) =>
   (account === undefined ? undefined : getOwn(accounts, account)?.users) ?? {}
 /** Returns the ids of the principals that a session may act as. */
 const principalsOf = (
   state: ConsoleHolder,
-  session: Pick<KeptConsoleSession, 'grants' | 'account'>,
+  session: Pick<ConsoleSessionState, 'grants' | 'account'>,
 ): string[] => [
   ...session.grants.map(({ principal_id }) => principal_id),
   // The id is empty until the user of the project has been created.
@@ -68,7 +68,7 @@ const principalsOf = (
 ]
 const sharesOne = (
   state: ConsoleHolder,
-  session: KeptConsoleSession,
+  session: ConsoleSessionState,
   principals: readonly string[],
 ): boolean => principalsOf(state, session).some((id) => principals.includes(id))
 
@@ -117,15 +117,15 @@ function rightsOf(
  */
 function surplusOf(
   state: ConsoleHolder,
-  others: readonly KeptConsoleSession[],
+  others: readonly ConsoleSessionState[],
   principals: readonly string[],
-): KeptConsoleSession[] {
+): ConsoleSessionState[] {
   const theirs = others
     .filter((session) => sharesOne(state, session, principals))
     .sort((a, b) => a.created_at - b.created_at)
   return theirs.slice(0, Math.max(0, theirs.length - MAX_OF_PRINCIPAL + 1))
 }
-const endReplaced = ({ id }: KeptConsoleSession): ConsoleEvent => ({
+const endReplaced = ({ id }: ConsoleSessionState): ConsoleEvent => ({
   type: 'console_session.ended',
   id,
   reason: 'replaced',
@@ -166,7 +166,7 @@ export function openSession(
   if (others.length - surplus.length >= MAX_SESSIONS)
     return refuse('conflict', { limit: MAX_SESSIONS }, 'Too many console sessions are open.')
   const { hash, idle, lifetime, address, client } = input
-  const session: KeptConsoleSession = {
+  const session: ConsoleSessionState = {
     id: cause.mint('console_session'),
     hash,
     ...granted,
@@ -192,7 +192,7 @@ export function openSession(
 }
 
 const ended = (
-  sessions: readonly KeptConsoleSession[],
+  sessions: readonly ConsoleSessionState[],
   reason: 'signed_out' | 'revoked',
 ): Decided<ConsoleEvent, undefined> => ({
   events: sessions.map(({ id }) => ({ type: 'console_session.ended', id, reason })),

@@ -2,7 +2,7 @@
 import type {
   AccountUsers,
   ConsoleEvent,
-  KeptConsoleSession,
+  ConsoleSessionState,
 } from '../../../protocol/access/console-rows.ts'
 import { getOwn } from '../../../protocol/lookup.ts'
 
@@ -17,7 +17,7 @@ interface Link {
 }
 export interface ConsoleHolder {
   /** Sessions by id. */
-  console_sessions: Record<string, KeptConsoleSession>
+  console_sessions: Record<string, ConsoleSessionState>
   /** Accounts by an id that is derived from issuer and subject. */
   accounts: Record<string, Account>
   /** Unused links by the hash of their code. */
@@ -35,7 +35,7 @@ type On<T> = Extract<ConsoleEvent, { readonly type: T }>
 const changed = <S extends ConsoleHolder>(
   state: S,
   id: string,
-  change: Partial<KeptConsoleSession>,
+  change: Partial<ConsoleSessionState>,
 ): S => {
   const session = getOwn(state.console_sessions, id)
   if (session) state.console_sessions[id] = { ...session, ...change }

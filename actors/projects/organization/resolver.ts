@@ -8,19 +8,19 @@ import { timestamp } from '../../../protocol/common.ts'
 import type { Input } from '../../../protocol/contract.ts'
 import { isRefusal, type Refusal, refuseFields } from '../../../protocol/errors.ts'
 import {
-  type KeptUrl,
-  keepUrl,
-  keptUrl,
   maskUrl,
+  resolveMasks,
+  type SealedUrl,
   type SentUrl,
   sameParts,
+  sealedUrlOf,
 } from '../../../protocol/masked-url.ts'
 import type { ResolverEvent, ResolverExtra, resolver } from '../../../protocol/resolver/rows.ts'
 import {
   type DefinitionResolver,
-  type KeptResolver,
   type OauthOrigins,
   originsOf,
+  type ResolverConfiguration,
   resolverDefaults,
   settingsOf,
   shownResolver,
@@ -29,7 +29,7 @@ import {
 import type { Changes } from '../../../protocol/workflows/rows.ts'
 import type { Cause, Decision } from '../../actor.ts'
 import { differences } from '../../configuration.ts'
-import { partsAfter } from '../../kept-url.ts'
+import { partsAfter } from '../../sealed-url.ts'
 import type { OrganizationOptions, OrganizationState } from './state.ts'
 
 type Rows = typeof resolver
@@ -38,11 +38,15 @@ type Put = Input<Rows['resolver.put']> & ResolverExtra & SentUrl
 function urlOf(
   url: string | undefined,
   { url_parts: sent }: SentUrl,
-  before: KeptResolver | undefined,
-): KeptUrl | Refusal | undefined {
+  before: ResolverConfiguration | undefined,
+): SealedUrl | Refusal | undefined {
   if (url === undefined) return undefined
   const known = before?.settings.endpoint_url
-  const kept = keepUrl(url, sent, known === undefined ? undefined : keptUrl(known, before ?? {}))
+  const kept = resolveMasks(
+    url,
+    sent,
+    known === undefined ? undefined : sealedUrlOf(known, before ?? {}),
+  )
   return 'fault' in kept
     ? refuseFields({ field: 'endpoint_url', message: kept.fault, actual: maskUrl(url) })
     : kept
@@ -76,7 +80,7 @@ export function putResolver(
   const known = before?.settings.endpoint_url
   const setsParts =
     url !== undefined &&
-    !sameParts(known === undefined ? undefined : keptUrl(known, before ?? {}), url)
+    !sameParts(known === undefined ? undefined : sealedUrlOf(known, before ?? {}), url)
   const changes: Changes = {
     ...differences(before?.settings ?? resolverDefaults, settings),
     ...(setsParts && { endpoint_url: { to: url.url } }),
@@ -96,10 +100,10 @@ export function putResolver(
 }
 type On<T extends ResolverEvent['type']> = Extract<ResolverEvent, { readonly type: T }>
 function configured(
-  before: KeptResolver | undefined,
+  before: ResolverConfiguration | undefined,
   { settings, token, url_parts }: On<'resolver.configured'>,
   at: number,
-): KeptResolver {
+): ResolverConfiguration {
   const next = token === undefined ? before?.token : (token ?? undefined)
   return {
     settings,

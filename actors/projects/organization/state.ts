@@ -5,9 +5,9 @@
  */
 
 import type { OrganizationDirectory } from '../../../protocol/access/directory.ts'
-import type { KeptOrganizationAction } from '../../../protocol/actions/organization-rows.ts'
+import type { OrganizationActionWithSecrets } from '../../../protocol/actions/organization-rows.ts'
 import type { Project } from '../../../protocol/projects/rows.ts'
-import type { KeptResolver } from '../../../protocol/resolver/schema.ts'
+import type { ResolverConfiguration } from '../../../protocol/resolver/schema.ts'
 import type { Skill } from '../../../protocol/skills/schema.ts'
 import { type AccessLimits, byHash, type KeyHolder, sketchOf } from '../../configuration.ts'
 import { noArtifacts, type QuotaOptions, type StorageHolder } from './artifact-quota.ts'
@@ -19,7 +19,7 @@ import type { SkillHolds } from './skills.ts'
  * A project as the organization stores it. A deleted project is kept, so that its handle is never
  * reused.
  */
-type KeptProject = Project & { readonly deleted?: true }
+type MaybeDeletedProject = Project & { readonly deleted?: true }
 /**
  * A claim on a workflow handle (protocol/projects/configuration.ts). `due`: Unix milliseconds at
  * which the organization asks the project whether the workflow was created; absent once the query
@@ -39,13 +39,13 @@ export interface OrganizationState
   /** Empty until `organization.init`. */
   id: string
   name: string
-  projects: Record<string, KeptProject>
+  projects: Record<string, MaybeDeletedProject>
   /** Claims by workflow id. */
   claims: Record<string, Claim>
   skills: Record<string, Skill>
-  actions: Record<string, KeptOrganizationAction>
+  actions: Record<string, OrganizationActionWithSecrets>
   /** Absent until configured. */
-  resolver?: KeptResolver
+  resolver?: ResolverConfiguration
   /** Origins to which an OAuth flow may return. Absent: none. */
   oauth_origins?: readonly string[]
 }

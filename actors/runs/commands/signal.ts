@@ -22,9 +22,9 @@ import {
   hasEnded,
   isAsked,
   keyOf,
+  type PendingSignal,
   type RunState,
   rowOf,
-  type StoredSignal,
   signalKey,
 } from '../state.ts'
 import { overriddenVerdict, refusedGate } from '../steps/check.ts'
@@ -44,7 +44,7 @@ export const storedSignal = (
   name: string,
   payload: JsonObject,
   key?: string,
-): StoredSignal => ({
+): PendingSignal => ({
   id: cause.mint('source_event'),
   name,
   payload,

@@ -20,7 +20,7 @@ import type { RunEvent } from '../../../protocol/runs/events.ts'
 import { type Run, runAdditions } from '../../../protocol/runs/schema.ts'
 import type { Effect } from '../../actor.ts'
 import { reduced } from '../../events/reduced.ts'
-import type { Note, RunState, StoredSignal } from '../state.ts'
+import type { Note, PendingSignal, RunState } from '../state.ts'
 
 /**
  * Facts about a run for its source events, stored in the private note of the run event that
@@ -166,7 +166,7 @@ export const publishVerdict =
  */
 export const sourceOf = (
   run_id: string,
-  { id, name: signal_name, payload }: StoredSignal,
+  { id, name: signal_name, payload }: PendingSignal,
 ): ServicePublication => ({
   id,
   event_type: `signal.${signal_name}`,
@@ -181,7 +181,7 @@ export function publishSignal({ private: note }: RunEvent, self: Address): Effec
   return toEvents(
     self,
     'source.publish',
-    sourceOf(self.id, (note as { readonly store: StoredSignal }).store),
+    sourceOf(self.id, (note as { readonly store: PendingSignal }).store),
   )
 }
 /** Sends the commands that the event contains, if any. */

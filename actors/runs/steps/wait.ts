@@ -20,7 +20,7 @@ import { waitingAt } from '../engine/places.ts'
 import { endWait, resumeStep } from '../engine/resume.ts'
 import { suspend } from '../engine/suspend.ts'
 import { sourceOf } from '../outbound/source-events.ts'
-import { isAsked, type OpenWait, type StoredSignal, type Wait } from '../state.ts'
+import { isAsked, type OpenWait, type PendingSignal, type Wait } from '../state.ts'
 import { dueOf } from './timeout.ts'
 
 /** A `wait_for_event` step of a spec. */
@@ -99,7 +99,7 @@ function suspendFor(on: Draft, wait: EventWait): void {
  * Delivers a stored signal to the first step that waits for it.
  * @returns whether a step waited for the signal.
  */
-export function offer(on: Draft, signal: StoredSignal): boolean {
+export function offer(on: Draft, signal: PendingSignal): boolean {
   const found = waitingAt(on.state, (wait) => wait.kind === 'event' && answers(wait, signal, on))
   if (!found) return false
   on.at = found.at
@@ -130,10 +130,10 @@ export function consumeEvent(on: Draft, { event, meta }: Delivered): void {
   if (step?.kind === 'wait_for_event') take(on, { event, meta }, step)
 }
 
-const answers = (wait: EventWait, signal: StoredSignal, on: Draft): boolean =>
+const answers = (wait: EventWait, signal: PendingSignal, on: Draft): boolean =>
   wait.event_type === `signal.${signal.name}` && holds(wait, sourceOf(on.state.record.id, signal))
 
-function consume(on: Draft, signal: StoredSignal, step: WaitStep): void {
+function consume(on: Draft, signal: PendingSignal, step: WaitStep): void {
   const { event, meta } = sourceOf(on.state.record.id, signal)
   take(on, { event, meta }, step, signal.id)
 }

@@ -8,9 +8,10 @@ import {
 import type { ChannelMessage } from '../../../protocol/channels/schema.ts'
 import { ApiError, call } from '../../api/client.ts'
 import { Button, IconButton } from '../../design/button.tsx'
+import { copy } from '../../design/copy.tsx'
 import { TextArea } from '../../design/field.tsx'
 import { Icon } from '../../design/icons.tsx'
-import { showDone, showError, showProblem } from '../../design/notify.ts'
+import { showError, showProblem } from '../../design/notify.ts'
 import { Badge } from '../../design/states.tsx'
 import { designText } from '../../design/text.ts'
 import { Time } from '../../design/time.tsx'
@@ -171,10 +172,6 @@ function Actions({
 }) {
   const { project, me, writable, threads, editing } = around
   const { id, channel_id, pinned, sender_id, content } = message
-  const copy = async (value: string): Promise<void> => {
-    await navigator.clipboard.writeText(value)
-    showDone(text.copied)
-  }
   const address = `/p/${encodeURIComponent(project)}/channels/${channel_id}?message=${id}`
   return (
     <div class="post-actions">

@@ -4,6 +4,7 @@
  * button, by Ctrl+Enter, and by Enter in a field that submits the form.
  */
 import { useEffect, useRef, useState } from 'preact/hooks'
+import { questionOf } from '../../../protocol/interactions/question.ts'
 import type { Interaction, Question } from '../../../protocol/interactions/schema.ts'
 import { ApiError, call } from '../../api/client.ts'
 import { Button } from '../../design/button.tsx'
@@ -12,7 +13,7 @@ import { TextArea, TextField } from '../../design/field.tsx'
 import { showDone } from '../../design/notify.ts'
 import { useDraft } from '../../shell/drafts.ts'
 import { type Command, useCommands } from '../../shell/shortcuts.ts'
-import { type Draft, type Entered, initialOf, pick, questionOf, readDraft } from './asked.ts'
+import { type Draft, type Entered, initialOf, pick, readDraft } from './asked.ts'
 import { inboxText as text } from './text.ts'
 
 /** Returns the storage key of an answer's draft. */

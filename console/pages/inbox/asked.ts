@@ -13,13 +13,6 @@ const OPEN: ReadonlySet<string> = new Set(['pending', 'in_review'])
 export const isOpen = ({ status }: Pick<Interaction, 'status'>): boolean => OPEN.has(status)
 
 /**
- * Returns the question. Without a `spec`, an approval asks for confirmation, and any other kind
- * accepts any text.
- */
-export const questionOf = ({ spec, kind }: Pick<Interaction, 'spec' | 'kind'>): Question =>
-  spec ?? (kind === 'request_approval' ? { mode: 'confirm' } : { mode: 'input', multiline: true })
-
-/**
  * Returns the person's part in an interaction.
  * @param mine the person's id, and `role:…` for each role.
  */

@@ -1,5 +1,6 @@
 /** Read-only parts of a question: its deadline, values, origin and history. */
 import type { ComponentChildren } from 'preact'
+import { questionOf } from '../../../protocol/interactions/question.ts'
 import { reviewersOf, roundOf } from '../../../protocol/interactions/resolve.ts'
 import type { Interaction } from '../../../protocol/interactions/schema.ts'
 import { CopyButton } from '../../design/copy.tsx'
@@ -8,15 +9,7 @@ import { now, Time } from '../../design/time.tsx'
 import { Tree } from '../../design/tree.tsx'
 import { Who } from '../../people/who.tsx'
 import { formatDuration, formatExact } from '../../text/format.ts'
-import {
-  answersOf,
-  answerText,
-  isOpen,
-  progressOf,
-  questionOf,
-  safeUrl,
-  sessionOf,
-} from './asked.ts'
+import { answersOf, answerText, isOpen, progressOf, safeUrl, sessionOf } from './asked.ts'
 import { inboxText as text } from './text.ts'
 
 interface Props {

@@ -1,6 +1,7 @@
 /** Complete definitions from which a new loop can be created. */
 import type { Authored, Trigger } from '../../../protocol/loops/schema.ts'
 import { loopsText as text } from './text.ts'
+import { browserZone } from './trigger-fields.ts'
 
 /** A template. `definition` returns the members with which the loop is created. */
 export interface LoopTemplate {
@@ -14,9 +15,6 @@ const steps = (): NonNullable<Authored['steps']> => [
 ]
 const startedBy = (trigger: Trigger) => () => ({ steps: steps(), triggers: [trigger] })
 
-/** The time zone of the browser. */
-const here = (): string => Intl.DateTimeFormat().resolvedOptions().timeZone || 'UTC'
-
 /** One template for each way to start a loop. Each has a single step that sleeps for 1 s. */
 export const loopTemplates: readonly LoopTemplate[] = [
   {
@@ -27,7 +25,7 @@ export const loopTemplates: readonly LoopTemplate[] = [
       startedBy({
         kind: 'schedule',
         key: 'morning',
-        config: { cron: '0 7 * * *', timezone: here() },
+        config: { cron: '0 7 * * *', timezone: browserZone() },
       })(),
   },
   {

@@ -16,7 +16,8 @@ export interface TriggerFields {
   readonly http_handle: string
 }
 
-const here = (): string => Intl.DateTimeFormat().resolvedOptions().timeZone || 'UTC'
+/** The time zone of the browser. */
+export const browserZone = (): string => Intl.DateTimeFormat().resolvedOptions().timeZone || 'UTC'
 
 /** Returns the fields of a trigger; without one, the fields for a new trigger. */
 export function writtenTrigger(trigger: Trigger | undefined): TriggerFields {
@@ -29,7 +30,7 @@ export function writtenTrigger(trigger: Trigger | undefined): TriggerFields {
     cron: config['cron'] ?? '',
     interval: config['interval'] ?? '',
     // A new schedule uses the time zone of its author.
-    timezone: config['timezone'] ?? (trigger ? '' : here()),
+    timezone: config['timezone'] ?? (trigger ? '' : browserZone()),
     event_type: config['event_type'] ?? '',
     source_id: config['source_id'] ?? '',
     condition: config['condition'] ?? '',

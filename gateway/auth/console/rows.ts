@@ -2,7 +2,7 @@
  * The rows for console sessions and sign-in links. The sessions of a caller are those that act as
  * its principal or, if the caller itself is a session, as any of the principals of that session.
  */
-import { consoleEnd, type KeptConsoleSession } from '../../../protocol/access/console-rows.ts'
+import { type ConsoleSessionState, consoleEnd } from '../../../protocol/access/console-rows.ts'
 import { timestamp } from '../../../protocol/common.ts'
 import { isRefusal, refuse } from '../../../protocol/errors.ts'
 import { answer, type LocalQuery, newestPage } from '../../listing.ts'
@@ -20,7 +20,7 @@ const principalsOf = ({ session, principal }: Caller): readonly string[] =>
  * Returns a console session as the API shows it.
  * @param current id of the session of the request, if any.
  */
-export const shownSession = (session: KeptConsoleSession, current: string | undefined) => {
+export const shownSession = (session: ConsoleSessionState, current: string | undefined) => {
   const { id, method, created_at, seen_at, expires_at, address, client } = session
   return {
     id,

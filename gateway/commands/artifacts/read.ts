@@ -3,7 +3,7 @@
  * is readable by its owner, and by the readers of messages in which the owner posted it. Other
  * principals receive `not_found`. Lists are answered by a view.
  */
-import type { KeptArtifact } from '../../../protocol/artifacts/commands.ts'
+import type { ArtifactState } from '../../../protocol/artifacts/commands.ts'
 import { artifactReferences } from '../../../protocol/artifacts/reference.ts'
 import { type ArtifactRecord, limits, type SignedUrl } from '../../../protocol/artifacts/schema.ts'
 import { timestamp } from '../../../protocol/common.ts'
@@ -26,7 +26,7 @@ const missing = refuse('not_found', { resource: 'artifact' }, 'There is no such 
 const notReady = refuse('conflict', { resource: 'artifact' }, 'The upload has not ended.')
 const unavailable = refuse('artifact_storage_unavailable')
 
-type Kept = Extract<KeptArtifact, { readonly blob: string }>
+type Kept = Extract<ArtifactState, { readonly blob: string }>
 
 /** Returns an artifact that was neither deleted nor abandoned, and the name of its blob. */
 async function find(world: World, project: string, id: string): Promise<Kept | Refusal> {
@@ -67,7 +67,7 @@ const ready = (kept: Kept): Kept | Refusal => (kept.state === 'pending' ? notRea
 export async function closedTo(
   edge: Edge,
   call: Call,
-  kept: KeptArtifact | null,
+  kept: ArtifactState | null,
 ): Promise<Refusal | undefined> {
   if (!kept || kept.state === 'abandoned') return undefined
   const { caller } = call

@@ -10,9 +10,9 @@
  *     covers all bytes before the artifact is published.
  */
 import {
+  type ArtifactState,
   blobName,
   type CompleteUpload,
-  type KeptArtifact,
   type LeaseFacts,
 } from '../../../protocol/artifacts/commands.ts'
 import type { ArtifactRecord } from '../../../protocol/artifacts/schema.ts'
@@ -165,7 +165,7 @@ export async function reserveUpload(
   }
 }
 
-const readyWith = (kept: KeptArtifact | null, sha256: string): ArtifactRecord | undefined =>
+const readyWith = (kept: ArtifactState | null, sha256: string): ArtifactRecord | undefined =>
   kept?.state === 'ready' && kept.artifact.sha256 === sha256 ? kept.artifact : undefined
 
 async function completed(

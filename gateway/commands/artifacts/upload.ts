@@ -17,7 +17,7 @@ import { admitted } from '../../guard.ts'
 import { keyOf } from '../../http/idempotency.ts'
 import { originOf } from '../../http/origin.ts'
 import type { Answer } from '../../http/respond.ts'
-import type { Files, StoredBytes, World } from '../../ports.ts'
+import type { FileDigest, Files, World } from '../../ports.ts'
 import { claimKey, findLease } from './claim.ts'
 import { ArtifactFields } from './form.ts'
 import { type Lease, type Reservation, reserveUpload, type UploadContext } from './reservation.ts'
@@ -117,7 +117,7 @@ async function receive(
   const fields = new ArtifactFields(limit)
   let reservation: Reservation | undefined
   try {
-    let file: { readonly stored: StoredBytes; readonly type: string | undefined } | undefined
+    let file: { readonly stored: FileDigest; readonly type: string | undefined } | undefined
     for await (const part of arrivingParts(upload.chunks(edge.uploadTurns), boundary)) {
       if (part.name !== 'file') {
         await fields.take(part)
@@ -202,7 +202,7 @@ async function store(
   { blob }: Reservation,
   bytes: AsyncIterable<Buffer>,
   ended: AbortSignal,
-): Promise<StoredBytes> {
+): Promise<FileDigest> {
   try {
     return await files.write(blob, bytes, ended)
   } catch (error) {

@@ -6,6 +6,7 @@
 import { activePrincipal, principalOf } from '../../../protocol/access/directory.ts'
 import type { Credential, Principal } from '../../../protocol/entry.ts'
 import { isRefusal, type Refusal } from '../../../protocol/errors.ts'
+import { questionOf } from '../../../protocol/interactions/question.ts'
 import { roundOf } from '../../../protocol/interactions/resolve.ts'
 import type { Interaction } from '../../../protocol/interactions/schema.ts'
 import { getOwn } from '../../../protocol/lookup.ts'
@@ -14,7 +15,7 @@ import { originOf } from '../../http/origin.ts'
 import type { Incoming } from '../../http/request.ts'
 import type { Answer } from '../../http/respond.ts'
 import type { Handler } from '../../serve.ts'
-import { form, notice, questionOf } from './page.ts'
+import { form, notice } from './page.ts'
 import { type LinkClaim, readToken } from './token.ts'
 
 /** Maximum size of a form in bytes. */

@@ -5,6 +5,7 @@
  * uses the same layout.
  */
 import { createHash } from 'node:crypto'
+import { questionOf } from '../../../protocol/interactions/question.ts'
 import type { Interaction, Question } from '../../../protocol/interactions/schema.ts'
 import type { Answer } from '../../http/respond.ts'
 
@@ -115,13 +116,6 @@ export function form(
 
 /** Formats a time, rounded down to the minute, such as `2031-02-03 04:05 UTC`. */
 export const minuteOf = (time: string): string => `${time.slice(0, 16).replace('T', ' ')} UTC`
-
-/**
- * Returns the question of an interaction. Without a spec, an approval is a yes-or-no question, and
- * any other interaction asks for text.
- */
-export const questionOf = ({ spec, kind }: Pick<Interaction, 'spec' | 'kind'>): Question =>
-  spec ?? { mode: kind === 'request_approval' ? 'confirm' : 'input', multiline: true }
 
 /** Returns the question with its defaults replaced by the fields of the last attempt. */
 function filled(question: Question, given: readonly string[]): Question {

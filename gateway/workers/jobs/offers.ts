@@ -13,7 +13,7 @@
 import { isRefusal } from '../../../protocol/errors.ts'
 import type { Take } from '../../../protocol/internal.ts'
 import type { JobHeader } from '../../../protocol/jobs/rows.ts'
-import { lineOf } from '../../../protocol/subjects.ts'
+import { matchingKeyOf } from '../../../protocol/subjects.ts'
 import type { Offer, OfferReply } from '../../../protocol/workers/messages.ts'
 import { andThen, type MaybePromise } from '../../maybe-promise.ts'
 import { type Edge, limits, type Served } from '../edge.ts'
@@ -178,7 +178,7 @@ function orderOf(
   queue: string,
   first: JobHeader,
 ): Order<JobHeader, Promised> {
-  const key = keyOf({ queue, capability: lineOf(first) })
+  const key = keyOf({ queue, capability: matchingKeyOf(first) })
   const known = subscription.orders.get(key)
   if (known) return known
   if (subscription.orders.size >= limits.orders)

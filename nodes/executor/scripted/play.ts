@@ -3,6 +3,7 @@
  * and id yield the same answer in any executor.
  */
 import { type JsonObject, parseDuration } from '../../../protocol/common.ts'
+import { toolName } from '../../../protocol/naming.ts'
 import type { ShownTool } from '../../../protocol/sessions/turns/tools.ts'
 import { ExecutorFault, faultOfStatus } from '../faults.ts'
 import type { Counts, Delta, GeneratedMessage, ModelRequest } from '../speech.ts'
@@ -113,9 +114,8 @@ function fits(
 const isOf = ({ tool, command }: Result, name: string): boolean =>
   name === '*' ||
   tool === name ||
-  tool === mangled(name) ||
+  tool === toolName(name) ||
   (command !== undefined && `${tool}.${command}` === name)
-const mangled = (name: string): string => name.replaceAll(/[^A-Za-z0-9_-]/g, '_').slice(0, 64)
 
 const callsOf = ({ call }: Rule) =>
   call === undefined
@@ -135,11 +135,11 @@ function toolUse(
     return { name: tools.find((tool) => tool.name.endsWith('_ask_person'))?.name ?? name, input }
   if (name === 'submit')
     return { name: tools.find((tool) => tool.name.endsWith('_submit_output'))?.name ?? name, input }
-  if (tools.some((tool) => tool.name === mangled(name))) return { name: mangled(name), input }
+  if (tools.some((tool) => tool.name === toolName(name))) return { name: toolName(name), input }
   const dot = name.indexOf('.')
-  return dot > 0 && tools.some((tool) => tool.name === mangled(name.slice(0, dot)))
-    ? { name: mangled(name.slice(0, dot)), input: { command: name.slice(dot + 1), args: input } }
-    : { name: mangled(name), input }
+  return dot > 0 && tools.some((tool) => tool.name === toolName(name.slice(0, dot)))
+    ? { name: toolName(name.slice(0, dot)), input: { command: name.slice(dot + 1), args: input } }
+    : { name: toolName(name), input }
 }
 
 function cut(text: string, size: number): string[] {

@@ -17,7 +17,7 @@ export interface Member {
  * the highest hash of (node, shard) among the nodes with capacity left. Every node computes the
  * same result. No node has more than its share, rounded up.
  */
-export function assignment(
+export function assignShards(
   nodes: readonly Member[],
   shards: readonly string[],
 ): ReadonlyMap<string, string> {

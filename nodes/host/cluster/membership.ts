@@ -30,7 +30,7 @@ import type { Member, RoleName } from './assignment.ts'
 import type { Neighbours } from './neighbours.ts'
 import type { Claimed } from './node-id.ts'
 import { idInUse, rivalIn } from './node-id.ts'
-import { type LiveNode, type NodeRecord, type Observed, observed } from './node-record.ts'
+import { type LiveNode, type NodeRecord, type Observed, parseNodeRecord } from './node-record.ts'
 
 /**
  * How long, in milliseconds, a node is fresh after a renewal. This is shorter than
@@ -362,7 +362,7 @@ export class Membership {
         next.set(key, before)
         continue
       }
-      const seen = observed(value, now)
+      const seen = parseNodeRecord(value, now)
       if (before && seen.beat < before.beat && before.member.roles.includes('gateway'))
         this.#ended++
       next.set(key, seen)

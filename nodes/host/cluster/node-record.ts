@@ -32,7 +32,7 @@ export interface Observed {
 }
 
 /** Parses a record that was read for the first time at `now`, in monotonic milliseconds. */
-export function observed(value: string, now: number): Observed {
+export function parseNodeRecord(value: string, now: number): Observed {
   const record = JSON.parse(value) as NodeRecord
   const { id, roles, beat, listens = false, shards = [], stops = [], reads = 1, about } = record
   return {

@@ -23,10 +23,10 @@ import {
 import type { WriteStop } from '../deps.ts'
 import type { Covered } from '../durability/checkpoint-store.ts'
 import type { Checkpointer } from '../durability/checkpointer.ts'
-import { fence, type WriteGate } from '../durability/write-gate.ts'
-import { type Planned, plan } from '../effects/effects.ts'
-import { actorKey, ForeignSnapshot, LostSnapshot, replay } from '../memory/actor-instance.ts'
-import { decode, envelopeText, parseEnvelope } from '../memory/codec.ts'
+import { fenceEnvelope, type WriteGate } from '../durability/write-gate.ts'
+import { type Planned, planEffects } from '../effects/effects.ts'
+import { actorKey, ForeignSnapshot, LostSnapshot, replayEntry } from '../memory/actor-instance.ts'
+import { decodeEnvelope, envelopeText, parseEnvelope } from '../memory/codec.ts'
 import { type JournalPosition, type Stored, UnreadableEntry } from '../ports.ts'
 import type { OwnerContext, ShardContext } from '../shard-context.ts'
 
@@ -34,12 +34,12 @@ import type { OwnerContext, ShardContext } from '../shard-context.ts'
  * A replay batch is full when it has this many envelopes, or this many bytes. The snapshots that a
  * batch needs are read concurrently.
  */
-const TOGETHER = { most: 256, bytes: 16 * 1_048_576 }
+const REPLAY_BATCH = { most: 256, bytes: 16 * 1_048_576 }
 /**
  * Number of attempts to append a fence after which the storage counts as full, even if the leader
  * has refused none of them.
  */
-const FENCES = 2
+const MAX_FENCE_ATTEMPTS = 2
 /**
  * Milliseconds after which a replay yields to other tasks, such as the renewal of the membership.
  * Without renewals, the node would be considered dead.
@@ -47,10 +47,10 @@ const FENCES = 2
 const MAX_REPLAY_TURN_MS = 20
 
 /**
- * Milliseconds before each further attempt to read a missing snapshot or value. A leader that is still
- * catching up may have neither the newest snapshot of an actor nor the previous one. Replaying
- * everything instead would take much longer (measured: 38 to 50 s for four shards with 60,000
- * entries each, on a busy machine).
+ * Milliseconds before each further attempt to read a missing snapshot or value. A leader that is
+ * still catching up may have neither the newest snapshot of an actor nor the previous one.
+ * Replaying everything instead would take much longer (measured: 38 to 50 s for four shards with
+ * 60,000 entries each, on a busy machine).
  */
 const RETRY_DELAYS_MS = [500, 1500, 3000]
 
@@ -98,7 +98,7 @@ export async function takeOver(
   const before = last
     ? parseEnvelope(envelopeText(last.data)).epoch
     : await checkpointer.storedEpoch()
-  if (before > 0) instances.inherit()
+  if (before > 0) instances.noteTakeover()
   position.epoch = Math.max(epoch, before + 1)
   position.sequence = last?.sequence ?? 0
   const stopped = deps.stopped?.(partition)
@@ -106,13 +106,13 @@ export async function takeOver(
   const checkpoint = await checkpointer.load()
   const id = `${deps.node}-${name}-${position.epoch}-takeover-${[...random.bytes(6)].join('')}`
   const retained = await journal.position(partition)
-  const stop = damage(context, checkpoint, retained) ?? stopped
+  const stop = damageOf(context, checkpoint, retained) ?? stopped
   const fenced = stop ?? (await appendFence(context, id))
   if ('code' in fenced) gate.latch(fenced)
 
   let pending: Planned[] = []
   try {
-    pending = await replayed(
+    pending = await replayWithRetries(
       context,
       checkpointer,
       checkpoint,
@@ -141,12 +141,21 @@ async function appendFence(
   const { journal } = deps
   const { sequence, epoch } = context.position
   for (let attempt = 1; ; attempt++) {
-    const outcome = await journal.append(partition, shard, fence(epoch, sequence), sequence, id)
+    const outcome = await journal.append(
+      partition,
+      shard,
+      fenceEnvelope(epoch, sequence),
+      sequence,
+      id,
+    )
     if (typeof outcome === 'object') return outcome
     if (outcome !== 'conflict') {
       const last = await journal.last(partition, shard)
       if (last?.message_id === id) return { sequence: last.sequence }
-      if ((last?.sequence ?? 0) === sequence && (outcome === 'refused' || attempt >= FENCES))
+      if (
+        (last?.sequence ?? 0) === sequence &&
+        (outcome === 'refused' || attempt >= MAX_FENCE_ATTEMPTS)
+      )
         return { code: 'storage_full', reason: 'the NATS servers reject writes' }
       if ((last?.sequence ?? 0) === sequence) continue
     }
@@ -160,7 +169,7 @@ async function appendFence(
  * precedes entries that the checkpoint covers. A deliberate deletion of the beginning of the
  * journal causes neither.
  */
-function damage(
+function damageOf(
   { partition, name, position }: ShardContext,
   { state }: Covered,
   { missing = 0, first, last }: JournalPosition,
@@ -185,7 +194,7 @@ class JournalHole extends Error {}
  * an unknown format.
  * @throws UnreadableEntry when an entry remains unreadable.
  */
-async function replayed(
+async function replayWithRetries(
   context: OwnerContext,
   checkpointer: TakeoverParts['checkpointer'],
   checkpoint: Covered,
@@ -251,10 +260,10 @@ async function replayFrom(
     turn = clock.elapsed()
   }
   const entries = journal.read(partition, shard, checkpoint + 1)
-  for await (const some of together(entries, fence ?? Number.POSITIVE_INFINITY)) {
+  for await (const some of inBatches(entries, fence ?? Number.POSITIVE_INFINITY)) {
     const places: PlacedEntry[] = []
     for (const stored of some) {
-      const envelope = await decode(stored.data, blobs)
+      const envelope = await decodeEnvelope(stored.data, blobs)
       // Each envelope must follow the one that was read before it. Envelopes before the first one
       // must be covered by the checkpoint, or have been deleted on purpose.
       const follows =
@@ -271,18 +280,18 @@ async function replayFrom(
       await pause()
     }
     const unstored = places.filter(({ cursor }) => sequenceOf(cursor) > state)
-    await instances.load(begunBefore(unstored))
+    await instances.load(actorsBegunBefore(unstored))
     for (const place of unstored) {
       const { entry } = place
       const instance =
         instances.loaded(entry) ??
         (entry.prev === 0 ? instances.fresh(entry) : await instances.get(entry))
-      if (replay(instance, place)) instances.changed(instance, sequenceOf(place.cursor))
+      if (replayEntry(instance, place)) instances.changed(instance, sequenceOf(place.cursor))
       count++
       await pause()
     }
     for (const place of places) {
-      pending.push(...plan(context, place))
+      pending.push(...planEffects(context, place))
       await pause()
     }
   }
@@ -317,7 +326,7 @@ async function replayFrom(
 }
 
 /** Yields the envelopes before sequence `end`, in batches. */
-async function* together(
+async function* inBatches(
   stored: AsyncIterable<Stored>,
   end: number,
 ): AsyncGenerator<readonly Stored[], void> {
@@ -327,7 +336,7 @@ async function* together(
     if (one.sequence >= end) break
     some.push(one)
     bytes += one.data.length
-    if (some.length < TOGETHER.most && bytes < TOGETHER.bytes) continue
+    if (some.length < REPLAY_BATCH.most && bytes < REPLAY_BATCH.bytes) continue
     yield some
     some = []
     bytes = 0
@@ -335,7 +344,7 @@ async function* together(
   if (some.length > 0) yield some
 }
 /** Returns the listed actors that already had events before their first entry in the list. */
-function begunBefore(places: readonly PlacedEntry[]): Address[] {
+function actorsBegunBefore(places: readonly PlacedEntry[]): Address[] {
   const found = new Map<string, Address | undefined>()
   for (const { entry } of places) {
     const key = actorKey(entry)

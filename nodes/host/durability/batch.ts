@@ -23,11 +23,11 @@ import { Unreadable } from '../memory/actor-cache.ts'
 import {
   type ActorInstance,
   alreadyTaken,
-  kept,
   mustWait,
-  note,
+  noteCommand,
   noteUnknown,
-  repeated,
+  rememberedReply,
+  replyToRepeat,
 } from '../memory/actor-instance.ts'
 import {
   type EnvelopeFormat,
@@ -118,7 +118,7 @@ export class Batch {
   }
 
   #decide(instance: ActorInstance, command: Command): MaybePromise<ShardAnswer> {
-    const known = this.#earlier(instance, command)
+    const known = this.#earlierAnswer(instance, command)
     if (known) return known
     if (!Object.hasOwn(instance.actor.decide, command.name)) {
       const { kind, id, name, command_id } = command
@@ -132,17 +132,17 @@ export class Batch {
     this.#before.applied = this.#applied
     const origin = { ...command.origin, at: this.#now }
     try {
-      const decided = this.#one(instance, command, origin, 0)
+      const decided = this.#decideOne(instance, command, origin, 0)
       return decided instanceof Promise
         ? decided
-            .then((late) => this.#done(late))
-            .catch((error: unknown) => this.#failed(instance, command, error))
-        : this.#done(decided)
+            .then((late) => this.#complete(late))
+            .catch((error: unknown) => this.#handleException(instance, command, error))
+        : this.#complete(decided)
     } catch (error) {
-      return this.#failed(instance, command, error)
+      return this.#handleException(instance, command, error)
     }
   }
-  #done(decided: Decide): ShardAnswer {
+  #complete(decided: Decide): ShardAnswer {
     for (let i = this.#before.entries; i < this.entries.length; i++) {
       const size = this.writer.add(this.entries[i] as Entry)
       this.sizes.push(size)
@@ -151,7 +151,10 @@ export class Batch {
     return decided
   }
   /** Returns the earlier answer if the command repeats one that was decided before. */
-  #earlier(instance: ActorInstance, { command_id, fingerprint }: Command): ShardAnswer | undefined {
+  #earlierAnswer(
+    instance: ActorInstance,
+    { command_id, fingerprint }: Command,
+  ): ShardAnswer | undefined {
     const known = instance.seen?.get(command_id)
     if (!known) return alreadyTaken(instance, command_id) ? { reply: undefined } : undefined
     return known.fingerprint !== undefined &&
@@ -162,10 +165,14 @@ export class Batch {
           undefined,
           'This idempotency key was already used with a different request.',
         )
-      : { reply: repeated(instance, known) }
+      : { reply: replyToRepeat(instance, known) }
   }
   /** Handles an exception in an actor: removes the entries of the command from the batch. */
-  #failed({ key }: ActorInstance, { kind, id, name }: Command, error: unknown): ShardAnswer {
+  #handleException(
+    { key }: ActorInstance,
+    { kind, id, name }: Command,
+    error: unknown,
+  ): ShardAnswer {
     if (error instanceof Unreadable) throw error
     const { entries, events, applied } = this.#before
     const torn = this.#applied > applied
@@ -189,7 +196,7 @@ export class Batch {
     return refuse('internal')
   }
 
-  #one(
+  #decideOne(
     instance: ActorInstance,
     command: Deciding,
     origin: Origin,
@@ -219,7 +226,7 @@ export class Batch {
         instance.state = evolve(instance.actor, instance.state, event, origin.at)
     const entry =
       decision.events.length > 0
-        ? this.#enter(instance, command, origin, decision.events, next)
+        ? this.#addEntry(instance, command, origin, decision.events, next)
         : undefined
     const pendingTells = tells && this.#tells(instance, tells, 0, command.command_id, origin, depth)
     return pendingTells
@@ -242,8 +249,8 @@ export class Batch {
       ? (replied as (state: never) => unknown)(instance.state as never)
       : replied
     if (entry && depth === 0) {
-      const keep = kept(instance, reply, computed)
-      note(instance, command.command_id, keep, origin.at, command.fingerprint)
+      const keep = rememberedReply(instance, reply, computed)
+      noteCommand(instance, command.command_id, keep, origin.at, command.fingerprint)
       if (keep !== undefined) entry.reply = keep
     }
     return { reply }
@@ -285,8 +292,8 @@ export class Batch {
     const instance = this.#instance(address)
     const answer =
       instance instanceof Promise
-        ? instance.then((read) => this.#one(read, command, origin, depth + 1))
-        : this.#one(instance, command, origin, depth + 1)
+        ? instance.then((read) => this.#decideOne(read, command, origin, depth + 1))
+        : this.#decideOne(instance, command, origin, depth + 1)
     if (answer instanceof Promise)
       return answer.then((decided) => this.#logRefusal(from, to.kind, name, decided))
     this.#logRefusal(from, to.kind, name, answer)
@@ -300,7 +307,7 @@ export class Batch {
       )
   }
 
-  #enter(
+  #addEntry(
     instance: ActorInstance,
     { command_id: id, name, fingerprint }: Deciding,
     origin: Origin,

@@ -67,7 +67,7 @@ interface CheckpointerParts {
   /** Lists the actors to store, and evicts actors from memory. */
   readonly cache: Pick<ActorCache, 'active' | 'evict' | 'rest'>
   readonly deadlines: Pick<Deadlines, 'entries' | 'get' | 'set'>
-  readonly effects: Pick<Effects, 'low'>
+  readonly effects: Pick<Effects, 'lowestPending'>
   readonly gate: Pick<WriteGate, 'latched'>
   readonly offers: Pick<Offers, 'recall' | 'waiting'>
   readonly task: ScheduleTask
@@ -165,7 +165,7 @@ export class Checkpointer {
   start(): void {
     this.#started = true
     this.#checked = this.#context.deps.clock.elapsed()
-    this.#again()
+    this.#scheduleRound()
   }
   /**
    * Stores all changes while the shard continues to work, so that a stop soon afterwards has little
@@ -180,14 +180,14 @@ export class Checkpointer {
     this.#stopped = true
     this.#cancel?.()
     if (!flush) return
-    await this.#next(true).catch((error) =>
+    await this.#roundInTurn(true).catch((error) =>
       this.#context.deps.log.warn(
         { event: 'final_checkpoint_failed', err: error, shard: this.#context.name },
         'final checkpoint failed; the next takeover replays more entries',
       ),
     )
   }
-  #again(): void {
+  #scheduleRound(): void {
     this.#cancel?.()
     if (!this.#stopped)
       this.#cancel = this.#context.deps.clock.later(
@@ -197,7 +197,7 @@ export class Checkpointer {
   }
   #tick(all: boolean): Promise<void> {
     const { deps, name } = this.#context
-    return this.#next(all)
+    return this.#roundInTurn(all)
       .catch((error) => {
         if (error instanceof LostState) this.#parts.lose(error.message)
         else
@@ -206,10 +206,10 @@ export class Checkpointer {
             'checkpoint failed; retrying at the next interval',
           )
       })
-      .then(() => this.#again())
+      .then(() => this.#scheduleRound())
   }
   /** Runs a round after all earlier rounds have ended. */
-  #next(all: boolean): Promise<void> {
+  #roundInTurn(all: boolean): Promise<void> {
     const round = this.#busy.then(() => this.#round(all))
     this.#busy = round.catch(() => {})
     return round
@@ -221,7 +221,7 @@ export class Checkpointer {
     const due: ActorInstance[] = []
     const ended: ActorInstance[] = []
     for (const instance of this.#parts.cache.active())
-      if (instance.dirty > 0 && !instance.saving && (all || this.#due(instance, now)))
+      if (instance.dirty > 0 && !instance.saving && (all || this.#isDue(instance, now)))
         (this.#isBrief(instance) ? ended : due).push(instance)
     // These ended actors were not evicted at their commit, for example because they had ended
     // before a takeover, were being stored, or were read into memory again later.
@@ -235,7 +235,7 @@ export class Checkpointer {
       await this.#writer.save(due, stored)
       for (let i = 0; i < released.length; i += MAX_ENTRIES)
         await this.#checkpoint.ended.add(released.slice(i, i + MAX_ENTRIES))
-      await this.#mark(stored, released.length > 0)
+      await this.#storeCheckpoint(stored, released.length > 0)
       this.#released.end(true)
       this.#checked = clock.elapsed()
     } catch (error) {
@@ -245,9 +245,9 @@ export class Checkpointer {
       for (const saved of stored) saved.taint()
       throw error
     }
-    if (!all) this.#relieve(now)
+    if (!all) this.#evictCovered(now)
   }
-  #due(instance: ActorInstance, now: number): boolean {
+  #isDue(instance: ActorInstance, now: number): boolean {
     if (this.#writer.last(instance) > now) return false
     if (instance.actor.ended?.(instance.state as never)) return true
     if (
@@ -297,7 +297,7 @@ export class Checkpointer {
    * A checkpoint that would not advance is stored only if this round stored snapshots or added
    * actors to the index of ended actors.
    */
-  async #mark(stored: readonly Saved[], indexed: boolean): Promise<void> {
+  async #storeCheckpoint(stored: readonly Saved[], indexed: boolean): Promise<void> {
     const anew = indexed || stored.length > 0
     const plan = await new Promise<(Covered & { parts: string[] }) | undefined>((done) =>
       this.#parts.task(
@@ -328,11 +328,18 @@ export class Checkpointer {
   #covered(): Covered {
     let low = this.#context.position.sequence + 1
     for (const { dirty } of this.#parts.cache.active()) if (dirty > 0 && dirty < low) low = dirty
-    low = Math.min(low, this.#writer.low() ?? low, this.#released.low() ?? low)
-    return { sequence: Math.min(low, this.#parts.effects.low() ?? low) - 1, state: low - 1 }
+    low = Math.min(
+      low,
+      this.#writer.lowestUnsaved() ?? low,
+      this.#released.lowestUncovered() ?? low,
+    )
+    return {
+      sequence: Math.min(low, this.#parts.effects.lowestPending() ?? low) - 1,
+      state: low - 1,
+    }
   }
   /** Evicts actors that have ended or are idle, if the stored checkpoint covers them (K5). */
-  #relieve(now: number): void {
+  #evictCovered(now: number): void {
     const { cache, task } = this.#parts
     const idle = now - this.#visited >= IDLE_VISIT_MS
     if (idle) this.#visited = now

@@ -50,7 +50,7 @@ export function entriesOf(
 }
 
 /** Merges two lists of entries into one in ascending order of the hashes. */
-export function merge(a: Entries, b: Entries): Entries {
+export function mergeEntries(a: Entries, b: Entries): Entries {
   const length = a.hashes.length + b.hashes.length
   const merged = { hashes: new Float64Array(length), cursors: new Float64Array(length) }
   for (let i = 0, j = 0; i + j < length; ) {
@@ -80,7 +80,7 @@ export function cursorsOf({ hashes, cursors }: Entries, hash: number): number[] 
 }
 
 /** Returns the stored form of entries: all hashes, then all cursors. */
-export function pack({ hashes, cursors }: Entries): Uint8Array {
+export function packEntries({ hashes, cursors }: Entries): Uint8Array {
   const both = new Float64Array(hashes.length * 2)
   both.set(hashes)
   both.set(cursors, hashes.length)
@@ -89,7 +89,7 @@ export function pack({ hashes, cursors }: Entries): Uint8Array {
 /**
  * Parses the stored form of entries. Returns undefined when it does not contain `count` entries.
  */
-export function unpack(data: Uint8Array, count: number): Entries | undefined {
+export function unpackEntries(data: Uint8Array, count: number): Entries | undefined {
   if (data.byteLength !== count * 16) return undefined
   // The bytes are copied, because they may not be aligned.
   const both = new Float64Array(new Uint8Array(data).buffer)

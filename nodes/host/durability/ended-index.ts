@@ -25,9 +25,9 @@ import {
   filterOf,
   hashOfKey,
   mayInclude,
-  merge,
-  pack,
-  unpack,
+  mergeEntries,
+  packEntries,
+  unpackEntries,
 } from './ended-entries.ts'
 import { LostState } from './lost-state.ts'
 
@@ -107,7 +107,7 @@ export class EndedIndex {
   async #read(name: SegmentName): Promise<Entries | undefined> {
     const { deps, partition } = this.#context
     const found = await deps.snapshots.get(partition, this.#key(name))
-    return found && unpack(found.data, name[2])
+    return found && unpackEntries(found.data, name[2])
   }
 
   /**
@@ -120,7 +120,8 @@ export class EndedIndex {
     let entries = entriesOf(actors)
     let kept = this.#segments
     for (let small = smaller(kept, entries); small.length > 0; small = smaller(kept, entries)) {
-      for (const segment of small) if (segment.entries) entries = merge(segment.entries, entries)
+      for (const segment of small)
+        if (segment.entries) entries = mergeEntries(segment.entries, entries)
       kept = kept.slice(0, -small.length)
     }
     const added = await this.#write(entries)
@@ -134,12 +135,12 @@ export class EndedIndex {
     const { number, revision } = this.#free.pop() ?? { number: this.#written++, revision: 0 }
     const name: SegmentName = [epoch, number, count]
     if (count < FULL_SEGMENT) {
-      const stored = await this.#put(this.#key(name), pack(entries), revision)
+      const stored = await this.#put(this.#key(name), packEntries(entries), revision)
       return { name, entries, revision: stored }
     }
     const segment = { name, filter: filterOf(entries) }
     await Promise.all([
-      this.#put(this.#key(name), pack(entries), revision),
+      this.#put(this.#key(name), packEntries(entries), revision),
       this.#put(this.#key(name, '/filter'), segment.filter, 0),
     ])
     void this.#keep(segment, Promise.resolve(entries))

@@ -34,7 +34,7 @@ export class ReleasedActors {
     return [this.#waiting, this.#storing].flatMap((actors) => actors.get(key)?.prev ?? [])
   }
   /** Returns the first sequence that the next checkpoint must not cover, if any. */
-  low(): number | undefined {
+  lowestUncovered(): number | undefined {
     let low: number | undefined
     for (const { dirty } of this.#waiting.values()) low = Math.min(low ?? dirty, dirty)
     return low

@@ -3,7 +3,7 @@
  * stored snapshot is replaced only by a newer one, no matter which owner writes it (K4 in
  * `checkpointer.ts`).
  */
-import { type ActorInstance, placeOf, snapshot } from '../memory/actor-instance.ts'
+import { type ActorInstance, coveredCursor, snapshotOf } from '../memory/actor-instance.ts'
 import type { ScheduleTask, ShardContext } from '../shard-context.ts'
 
 /** Milliseconds before a failed snapshot is retried. */
@@ -65,7 +65,7 @@ export class SnapshotWriter {
     return this.#last.get(instance) ?? 0
   }
   /** Sequence of the first envelope whose changes are being written, if any. */
-  low(): number | undefined {
+  lowestUnsaved(): number | undefined {
     let low: number | undefined
     for (const { dirty } of this.#onTheWay) low = Math.min(low ?? dirty, dirty)
     return low
@@ -129,7 +129,7 @@ export class SnapshotWriter {
   #snapshot(instance: ActorInstance): Taken | undefined {
     const { clock, log } = this.#context.deps
     try {
-      const data = snapshot(instance)
+      const data = snapshotOf(instance)
       const saved = new Saved(instance)
       instance.saving = true
       this.#onTheWay.add(saved)
@@ -169,7 +169,7 @@ export class SnapshotWriter {
       }
       const found = await snapshots.get(partition, instance.key)
       instance.revision = found?.revision ?? 0
-      if (found && placeOf(found.data) >= prev) return
+      if (found && coveredCursor(found.data) >= prev) return
     }
   }
 }

@@ -147,7 +147,7 @@ export class WriteGate {
     const outcome = await deps.journal.append(
       partition,
       shard,
-      fence(epoch, sequence),
+      fenceEnvelope(epoch, sequence),
       sequence,
       id,
     )
@@ -167,5 +167,5 @@ export class WriteGate {
 
 export const refusalOf = ({ code }: WriteStop) => refuse(code, { retry_after: RETRY_AFTER_S })
 /** Returns an envelope without entries, which marks the epoch of a new owner. */
-export const fence = (epoch: number, prev: number): Uint8Array =>
+export const fenceEnvelope = (epoch: number, prev: number): Uint8Array =>
   new TextEncoder().encode(JSON.stringify({ v: 1, epoch, prev, entries: [] }))

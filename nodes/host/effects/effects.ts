@@ -32,7 +32,7 @@ export interface Planned {
  * Returns the effects of an entry, in order.
  * @param length length of the entry's JSON in characters, if known.
  */
-export function plan(
+export function planEffects(
   context: ShardContext,
   placed: PlacedEntry,
   length = ASSUMED_LENGTH,
@@ -95,7 +95,7 @@ export class Effects {
   /** Number of unfinished effects by sequence, oldest first. */
   readonly #pending = new Map<number, number>()
   /** Tells that are waiting or in flight, by receiver. */
-  readonly #lines = new Map<string, Outbox>()
+  readonly #outboxes = new Map<string, Outbox>()
   readonly #pushes: Pushes
   readonly #warnings: Warnings
   #stopped = false
@@ -109,7 +109,7 @@ export class Effects {
     this.#warnings = new Warnings(context.deps)
   }
   /** Returns the sequence of the oldest envelope with unfinished effects, if any. */
-  low(): number | undefined {
+  lowestPending(): number | undefined {
     return this.#pending.keys().next().value
   }
   stop(): void {
@@ -209,16 +209,16 @@ export class Effects {
   #tell(planned: Planned, { project = planned.from.project, kind, id }: Receiver): void {
     const address: Address = { project, kind, id }
     const key = actorKey(address)
-    let line = this.#lines.get(key)
-    if (!line) {
-      line = new Outbox(this.#context.deps, address, {
+    let outbox = this.#outboxes.get(key)
+    if (!outbox) {
+      outbox = new Outbox(this.#context.deps, address, {
         isStopped: () => this.#stopped,
         done: this.#finish,
-        over: () => this.#lines.delete(key),
+        over: () => this.#outboxes.delete(key),
       })
-      this.#lines.set(key, line)
+      this.#outboxes.set(key, outbox)
     }
-    line.add(planned)
+    outbox.add(planned)
   }
 
   /**

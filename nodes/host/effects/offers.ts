@@ -17,10 +17,10 @@
  * O2. A job that is accepted before the commit is only reserved, and the reservation expires. The
  *     job itself is sent after the commit, as an effect of its claim.
  */
-import { joinsLine } from '../../../actors/jobs/deliveries.ts'
+import { offeringEvents } from '../../../actors/jobs/deliveries.ts'
 import type { Address, Command } from '../../../protocol/entry.ts'
 import type { JobHeader } from '../../../protocol/jobs/rows.ts'
-import { lineOf, offerCapability, subjects } from '../../../protocol/subjects.ts'
+import { matchingKeyOf, offerCapability, subjects } from '../../../protocol/subjects.ts'
 import type { Offer, OfferReply } from '../../../protocol/workers/messages.ts'
 import type { Batch } from '../durability/batch.ts'
 import type { WriteGate } from '../durability/write-gate.ts'
@@ -54,10 +54,10 @@ interface Group {
   readonly jobs: JobHeader[]
 }
 /**
- * A quick test whether two jobs have the same matching key (`lineOf`). False does not imply that
+ * A quick test whether two jobs have the same matching key (`matchingKeyOf`). False does not imply that
  * the keys differ.
  */
-const alike = (a: JobHeader, b: JobHeader): boolean =>
+const isAlike = (a: JobHeader, b: JobHeader): boolean =>
   a.action_name === b.action_name &&
   a.kind === b.kind &&
   a.executor_kind === b.executor_kind &&
@@ -69,14 +69,14 @@ const alike = (a: JobHeader, b: JobHeader): boolean =>
  * Groups jobs that can be offered together, with the capability that they require. An offer
  * contains one group.
  */
-function grouped(jobs: readonly JobHeader[]): Iterable<Group> {
+function groupJobs(jobs: readonly JobHeader[]): Iterable<Group> {
   const groups = new Map<string, Group>()
   let last: Group | undefined
   for (const job of jobs) {
-    if (!last || !alike(job, last.jobs[0] as JobHeader)) {
-      const line = lineOf(job)
-      last = groups.get(line)
-      if (!last) groups.set(line, (last = { capability: offerCapability(job), jobs: [] }))
+    if (!last || !isAlike(job, last.jobs[0] as JobHeader)) {
+      const key = matchingKeyOf(job)
+      last = groups.get(key)
+      if (!last) groups.set(key, (last = { capability: offerCapability(job), jobs: [] }))
     }
     last.jobs.push(job)
   }
@@ -100,7 +100,7 @@ export class Offers {
   }
   start(): void {
     for (const instance of this.#context.instances.all())
-      if (instance.kind === 'queue') this.#known(instance)
+      if (instance.kind === 'queue') this.#matchingOf(instance)
     for (const matching of this.#queues.values()) this.#kick(matching)
     const tick = () => {
       for (const matching of this.#queues.values()) this.#kick(matching)
@@ -121,14 +121,14 @@ export class Offers {
   }
   /** Adds a queue that had work when the checkpoint was made. `start` begins to offer its work. */
   recall(queue: Address): void {
-    this.#known(queue)
+    this.#matchingOf(queue)
   }
   /**
    * Offers the waiting jobs of a queue of this shard. Called when the queue has, or may have,
    * waiting jobs.
    */
   kick(project: string, queue: string): void {
-    this.#kick(this.#known({ project, kind: 'queue', id: `${this.#context.shard}.${queue}` }))
+    this.#kick(this.#matchingOf({ project, kind: 'queue', id: `${this.#context.shard}.${queue}` }))
   }
   /** Offers the work of a project for which a worker or an executor gained slots. */
   kickProject(project: string): void {
@@ -143,14 +143,14 @@ export class Offers {
   async ahead(batch: Batch): Promise<void> {
     const queues = new Set<ActorInstance>()
     batch.entries.forEach(({ kind, events }, i) => {
-      if (kind === 'queue' && events.some(({ type }) => joinsLine.has(type)))
+      if (kind === 'queue' && events.some(({ type }) => offeringEvents.has(type)))
         queues.add(batch.instances[i] as ActorInstance)
     })
     for (const instance of queues) {
-      const matching = this.#known(instance)
+      const matching = this.#matchingOf(instance)
       // The jobs of this queue are being offered already.
       if (matching.running) continue
-      for (const { capability, jobs } of grouped(this.#peek(instance) ?? [])) {
+      for (const { capability, jobs } of groupJobs(this.#peek(instance) ?? [])) {
         const taking = batch.full ? undefined : this.#askHere(matching, capability, jobs)
         if (!taking || taking.takes.length === 0) continue
         this.#context.deps.measure.offer(jobs.length, taking.takes.length)
@@ -188,7 +188,7 @@ export class Offers {
     }
   }
 
-  #known(address: Address): Matching {
+  #matchingOf(address: Address): Matching {
     const key = actorKey(address)
     const known = this.#queues.get(key)
     if (known) return known
@@ -237,7 +237,7 @@ export class Offers {
       jobs ??= await this.#ask(matching.address)
       if (!jobs) return
       if (jobs.length === 0 && !matching.again) this.#queues.delete(matching.key)
-      for (const group of grouped(jobs))
+      for (const group of groupJobs(jobs))
         if (await this.#offer(matching, group)) matching.again = true
       if (!matching.again || this.#stopped) return
     }

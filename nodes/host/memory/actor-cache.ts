@@ -17,11 +17,11 @@ import { actorOf, type MailboxMessage } from '../mailbox-message.ts'
 import {
   type ActorInstance,
   actorKey,
+  coveredCursor,
   LostSnapshot,
   newInstance,
-  placeOf,
-  relive,
-  restore,
+  replayPast,
+  restoreInstance,
 } from './actor-instance.ts'
 import { ActorHistory } from './past.ts'
 
@@ -51,11 +51,22 @@ const ACTOR_LOAD_MS = { most: 20_000, pause: 200 }
  */
 export class Unreadable extends Error {}
 
+interface CacheParts {
+  /** Throws `LostState` when the snapshots just read may not be the newest. */
+  confirm(): Promise<void>
+  /** Returns the possible cursors of the last event of an ended actor, highest first. */
+  ended(key: string): Promise<readonly number[]>
+  /** Whether the shard still needs the actors that it requested. */
+  isWanted(): boolean
+  /** Called when a read that `ready` started has ended, with or without success. */
+  onRead(): void
+}
+
 export class ActorCache {
   readonly #deps: HostDeps
   readonly #partition: number
   readonly #journal: ActorHistory
-  #since = Number.NEGATIVE_INFINITY
+  #takenOverAt = Number.NEGATIVE_INFINITY
   readonly #instances = new TransientMap<string, ActorInstance>()
   /**
    * Actors that entered memory, or changed, since the checkpointer found them idle (`rest`).
@@ -65,42 +76,23 @@ export class ActorCache {
    * Recently evicted actors, by key: the time of the eviction in monotonic milliseconds, and the
    * revision of the snapshot.
    */
-  readonly #left = new Map<string, { readonly at: number; readonly revision: number }>()
+  readonly #evicted = new Map<string, { readonly at: number; readonly revision: number }>()
   /** Actors that are being read, by key. */
-  readonly #coming = new Map<string, Promise<ActorInstance>>()
-  readonly #confirm: () => Promise<void>
-  readonly #ended: (key: string) => Promise<readonly number[]>
-  readonly #wanted: () => boolean
-  readonly #came: () => void
+  readonly #reads = new Map<string, Promise<ActorInstance>>()
+  readonly #parts: CacheParts
   /** The last check for lost state. */
-  #look: Promise<unknown> = Promise.resolve()
+  #lastCheck: Promise<unknown> = Promise.resolve()
   /** Start time of the last check, in monotonic milliseconds. */
-  #lookedAt = Number.NEGATIVE_INFINITY
+  #checkedAt = Number.NEGATIVE_INFINITY
   /** The next check, until it starts. */
-  #nextLook: Promise<void> | undefined
+  #nextCheck: Promise<void> | undefined
   #failed: unknown
 
-  /**
-   * @param confirm throws `LostState` when the snapshots just read may not be the newest.
-   * @param ended returns the possible cursors of the last event of an ended actor, highest first.
-   * @param wanted returns whether the shard still needs the actors that it requested.
-   * @param came called when a read that `ready` started has ended, with or without success.
-   */
-  constructor(
-    deps: HostDeps,
-    partition: number,
-    confirm: () => Promise<void>,
-    ended: (key: string) => Promise<readonly number[]>,
-    wanted: () => boolean,
-    came: () => void,
-  ) {
+  constructor(deps: HostDeps, partition: number, parts: CacheParts) {
     this.#deps = deps
     this.#partition = partition
     this.#journal = new ActorHistory(deps, partition)
-    this.#confirm = confirm
-    this.#ended = ended
-    this.#wanted = wanted
-    this.#came = came
+    this.#parts = parts
   }
   get size(): number {
     return this.#instances.size
@@ -143,7 +135,7 @@ export class ActorCache {
    * @throws ForeignSnapshot when another release wrote the snapshot in an unknown format.
    */
   get(address: Address): ActorInstance | Promise<ActorInstance> {
-    return this.loaded(address) ?? this.#come(address)
+    return this.loaded(address) ?? this.#read(address)
   }
   /**
    * Whether the actor of a message is in memory. A new actor is first created there, without
@@ -157,17 +149,17 @@ export class ActorCache {
     if (
       mailboxMessage.type === 'command' &&
       mailboxMessage.command.born &&
-      this.believes(address)
+      this.trustsNew(address)
     ) {
       this.fresh(address)
       return true
     }
-    if (this.#coming.size < MAX_CONCURRENT_READS && !this.#coming.has(key)) {
-      this.#come(address)
+    if (this.#reads.size < MAX_CONCURRENT_READS && !this.#reads.has(key)) {
+      this.#read(address)
         .catch((error: unknown) => {
           this.#failed ??= error
         })
-        .finally(this.#came)
+        .finally(() => this.#parts.onRead())
     }
     return false
   }
@@ -212,11 +204,11 @@ export class ActorCache {
     const now = this.#deps.clock.elapsed()
     this.#instances.delete(key)
     this.#active.delete(key)
-    this.#left.delete(key)
-    this.#left.set(key, { at: now, revision })
-    for (const [key, { at }] of this.#left) {
+    this.#evicted.delete(key)
+    this.#evicted.set(key, { at: now, revision })
+    for (const [key, { at }] of this.#evicted) {
       if (now - at < MAX_MESSAGE_DELAY_MS) break
-      this.#left.delete(key)
+      this.#evicted.delete(key)
     }
   }
   /**
@@ -224,34 +216,34 @@ export class ActorCache {
    * to `MAX_MESSAGE_DELAY_MS` late. In the meantime, a copy of the command may have created the
    * actor, and this or an earlier owner may have evicted it.
    */
-  believes(address: Address): boolean {
+  trustsNew(address: Address): boolean {
     return (
-      this.#deps.clock.elapsed() - this.#since >= MAX_MESSAGE_DELAY_MS &&
-      !this.#left.has(actorKey(address))
+      this.#deps.clock.elapsed() - this.#takenOverAt >= MAX_MESSAGE_DELAY_MS &&
+      !this.#evicted.has(actorKey(address))
     )
   }
   /**
    * Records that the shard was taken over from an earlier owner. It is unknown which actors the
    * earlier owner evicted recently, so no command's `born` is trusted for `MAX_MESSAGE_DELAY_MS`.
    */
-  inherit(): void {
-    this.#since = this.#deps.clock.elapsed()
+  noteTakeover(): void {
+    this.#takenOverAt = this.#deps.clock.elapsed()
   }
   clear(): void {
     this.#instances.clear()
     this.#active.clear()
   }
 
-  #come(address: Address): Promise<ActorInstance> {
+  #read(address: Address): Promise<ActorInstance> {
     const key = actorKey(address)
-    const same = this.#coming.get(key)
+    const same = this.#reads.get(key)
     if (same) return same
-    const coming = this.#load(address, key).finally(() => {
-      this.#coming.delete(key)
-      if (this.#coming.size === 0) this.#journal.clear()
+    const reading = this.#load(address, key).finally(() => {
+      this.#reads.delete(key)
+      if (this.#reads.size === 0) this.#journal.clear()
     })
-    this.#coming.set(key, coming)
-    return coming
+    this.#reads.set(key, reading)
+    return reading
   }
   async #load(address: Address, key: string): Promise<ActorInstance> {
     const { clock, snapshots } = this.#deps
@@ -259,24 +251,24 @@ export class ActorCache {
     try {
       for (let attempt = 0; ; attempt++) {
         let at = clock.elapsed()
-        const read = await this.#patiently(() => {
+        const read = await this.#retried(() => {
           at = clock.elapsed()
           return snapshots.get(this.#partition, key)
         })
-        const past = await this.#patiently(() => this.#past(address, key, read?.data))
-        await this.#allIsWell()
+        const past = await this.#retried(() => this.#pastOf(address, key, read?.data))
+        await this.#checkForLoss()
         const made = this.loaded(address)
         if (made) return made
         // A partitioned server may act as the leader for some time, and lacks newer snapshots. A
         // read that is older than the snapshot of an evicted actor is therefore repeated.
-        const older = (read?.revision ?? 0) < (this.#left.get(key)?.revision ?? 0)
-        if (older && (!this.#wanted() || clock.elapsed() >= until))
+        const older = (read?.revision ?? 0) < (this.#evicted.get(key)?.revision ?? 0)
+        if (older && (!this.#parts.isWanted() || clock.elapsed() >= until))
           throw new Error('the snapshot read is older than the stored snapshot')
         if (older) await new Promise<void>((again) => clock.later(ACTOR_LOAD_MS.pause, again))
         // If the check started too long after the read, the read is repeated, but only once: on a
         // slow system, every check would start too late.
-        else if (attempt > 0 || this.#lookedAt - at < MAX_CHECK_DELAY_MS)
-          return this.#add(this.#made(address, read, past))
+        else if (attempt > 0 || this.#checkedAt - at < MAX_CHECK_DELAY_MS)
+          return this.#add(this.#instanceOf(address, read, past))
       }
     } catch (cause) {
       if (cause instanceof LostSnapshot) throw cause
@@ -284,16 +276,16 @@ export class ActorCache {
     }
   }
   /** Returns the entries of an ended actor that its snapshot does not cover, oldest first. */
-  async #past(
+  async #pastOf(
     address: Address,
     key: string,
     snapshot: Uint8Array | undefined,
   ): Promise<readonly PlacedEntry[]> {
-    const cursors = await this.#ended(key)
+    const cursors = await this.#parts.ended(key)
     if (cursors.length === 0) return []
-    return this.#journal.of(address, cursors, snapshot ? placeOf(snapshot) : 0)
+    return this.#journal.of(address, cursors, snapshot ? coveredCursor(snapshot) : 0)
   }
-  #made(
+  #instanceOf(
     address: Address,
     found: Awaited<ReturnType<HostDeps['snapshots']['get']>>,
     past: readonly PlacedEntry[],
@@ -301,35 +293,36 @@ export class ActorCache {
     const { clock, kinds } = this.#deps
     const instance = newInstance(address, kinds[address.kind], clock.elapsed())
     if (found) {
-      restore(instance, found.data, clock.now())
+      restoreInstance(instance, found.data, clock.now())
       instance.revision = found.revision
     }
-    if (past.length > 0) relive(instance, past, clock.now())
+    if (past.length > 0) replayPast(instance, past, clock.now())
     return instance
   }
   /**
    * Checks that no stored state was lost. The check must start after the read that it validates.
    * Reads that end before the next check starts share that check.
    */
-  #allIsWell(): Promise<void> {
-    this.#nextLook ??= this.#look.then(() => {
-      this.#nextLook = undefined
-      this.#lookedAt = this.#deps.clock.elapsed()
-      const look = this.#patiently(this.#confirm)
-      this.#look = look.catch(() => {})
-      return look
+  #checkForLoss(): Promise<void> {
+    this.#nextCheck ??= this.#lastCheck.then(() => {
+      this.#nextCheck = undefined
+      this.#checkedAt = this.#deps.clock.elapsed()
+      const check = this.#retried(() => this.#parts.confirm())
+      this.#lastCheck = check.catch(() => {})
+      return check
     })
-    return this.#nextLook
+    return this.#nextCheck
   }
   /** Retries for up to `ACTOR_LOAD_MS.most` while the storage does not answer. */
-  async #patiently<T>(attempt: () => Promise<T>): Promise<T> {
+  async #retried<T>(attempt: () => Promise<T>): Promise<T> {
     const { clock, log } = this.#deps
     const until = clock.elapsed() + ACTOR_LOAD_MS.most
     for (;;) {
       try {
         return await attempt()
       } catch (error) {
-        if (error instanceof LostState || !this.#wanted() || clock.elapsed() >= until) throw error
+        if (error instanceof LostState || !this.#parts.isWanted() || clock.elapsed() >= until)
+          throw error
         log.debug({ event: 'snapshot_read_failed', err: error }, 'snapshot read failed; retrying')
         await new Promise<void>((again) => clock.later(ACTOR_LOAD_MS.pause, again))
       }

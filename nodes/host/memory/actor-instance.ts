@@ -103,10 +103,14 @@ export const newInstance = (address: Address, actor: AnyActor, now: number): Act
  * Returns the form in which a reply is remembered.
  * @param computed whether the reply was computed from the state.
  */
-export const kept = ({ actor }: ActorInstance, reply: unknown, computed: boolean): unknown =>
+export const rememberedReply = (
+  { actor }: ActorInstance,
+  reply: unknown,
+  computed: boolean,
+): unknown =>
   actor.naturallyIdempotent ? undefined : computed && actor.replayReply ? RECOMPUTED_REPLY : reply
 /** Returns the reply to a repeat of a remembered command. */
-export const repeated = ({ actor, state }: ActorInstance, { reply }: Remembered): unknown =>
+export const replyToRepeat = ({ actor, state }: ActorInstance, { reply }: Remembered): unknown =>
   reply === RECOMPUTED_REPLY ? actor.replayReply?.(state as never) : (reply ?? undefined)
 
 /** Remembers a command's reply, and forgets the oldest commands beyond the limits. */
@@ -186,7 +190,7 @@ export class ForeignSnapshot extends LostSnapshot {}
  * covers.
  * @throws LostSnapshot when events before the entry are missing.
  */
-export function replay(instance: ActorInstance, { cursor, entry }: PlacedEntry): boolean {
+export function replayEntry(instance: ActorInstance, { cursor, entry }: PlacedEntry): boolean {
   if (entry.prev < instance.prev) return false
   if (entry.prev !== instance.prev)
     throw new LostSnapshot(
@@ -195,7 +199,7 @@ export function replay(instance: ActorInstance, { cursor, entry }: PlacedEntry):
   for (const event of entry.events)
     instance.state = evolve(instance.actor, instance.state, event, entry.origin.at)
   instance.prev = lastCursor({ cursor, entry })
-  note(instance, entry.command.id, entry.reply, entry.origin.at, entry.command.fingerprint)
+  noteCommand(instance, entry.command.id, entry.reply, entry.origin.at, entry.command.fingerprint)
   return true
 }
 /**
@@ -204,14 +208,18 @@ export function replay(instance: ActorInstance, { cursor, entry }: PlacedEntry):
  * @param now Unix milliseconds at which the full duration of leases begins.
  * @throws LostSnapshot when entries are missing.
  */
-export function relive(instance: ActorInstance, past: readonly PlacedEntry[], now: number): void {
-  for (const place of past) replay(instance, place)
+export function replayPast(
+  instance: ActorInstance,
+  past: readonly PlacedEntry[],
+  now: number,
+): void {
+  for (const place of past) replayEntry(instance, place)
   instance.entries += past.length
   const { actor } = instance
   if (actor.recover) instance.state = actor.recover(instance.state as never, now)
 }
 /** Records a command, so that repeating it is harmless. */
-export function note(
+export function noteCommand(
   instance: ActorInstance,
   id: string,
   reply: unknown,
@@ -233,7 +241,7 @@ interface Snapshot {
  * Returns the stored form of an actor instance. Must be called only between commits, because a
  * state that is ahead of the journal must never be stored.
  */
-export function snapshot(instance: ActorInstance): Uint8Array {
+export function snapshotOf(instance: ActorInstance): Uint8Array {
   const record: Snapshot = {
     v: 1,
     state: instance.state,
@@ -249,14 +257,14 @@ function stored(data: Uint8Array): Snapshot | undefined {
   return record.v === 1 ? record : undefined
 }
 /** Returns the cursor of the last event that a snapshot covers; −1 when its format is unknown. */
-export const placeOf = (data: Uint8Array): number => stored(data)?.prev ?? -1
+export const coveredCursor = (data: Uint8Array): number => stored(data)?.prev ?? -1
 /**
  * Fills a fresh actor instance from its snapshot.
  * @param now Unix milliseconds at which the full duration of leases begins.
  * @throws ForeignSnapshot when the format is unknown, because the actor must not be mistaken for an
  *   actor without events.
  */
-export function restore(instance: ActorInstance, data: Uint8Array, now: number): void {
+export function restoreInstance(instance: ActorInstance, data: Uint8Array, now: number): void {
   const record = stored(data)
   if (!record)
     throw new ForeignSnapshot(`the snapshot of ${instance.key} was written by another release`)

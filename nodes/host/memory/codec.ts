@@ -130,7 +130,7 @@ export async function envelopeJson(
  * Returns the stored bytes of an envelope.
  * @param format the newest format that may be written; by default, the newest of this release.
  */
-export async function encode(
+export async function encodeEnvelope(
   json: string,
   format: EnvelopeFormat = NEWEST_FORMAT,
 ): Promise<Uint8Array> {
@@ -188,7 +188,7 @@ export function parseEnvelope(json: string, whole = true): Envelope {
  * @throws UnreadableEntry when a large value is missing. Values are stored before their envelope, so the data
  *   is then damaged.
  */
-export async function decode(
+export async function decodeEnvelope(
   data: Uint8Array | string,
   blobs: Pick<Blobs, 'get'>,
   whole = true,

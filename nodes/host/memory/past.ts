@@ -13,7 +13,7 @@ import {
 } from '../../../protocol/entry.ts'
 import type { HostDeps } from '../deps.ts'
 import { actorKey } from './actor-instance.ts'
-import { decode } from './codec.ts'
+import { decodeEnvelope } from './codec.ts'
 
 /** Maximum number of decoded envelopes in memory. */
 const MAX_ENVELOPES = 8
@@ -88,7 +88,7 @@ export class ActorHistory {
   async #read(sequence: number): Promise<readonly PlacedEntry[]> {
     const { journal, blobs } = this.#deps
     const stored = await journal.at(this.#partition, sequence)
-    if (stored) return placeEntries(sequence, await decode(stored.data, blobs))
+    if (stored) return placeEntries(sequence, await decodeEnvelope(stored.data, blobs))
     const message = `entry ${sequence} of journal ${this.#partition} is missing`
     const { first } = await journal.position(this.#partition)
     throw sequence < first ? new Deleted(message) : new Error(message)

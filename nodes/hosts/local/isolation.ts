@@ -90,6 +90,9 @@ function findUids(): UidRange | undefined {
   )
 }
 
+/** Whether the limits of a resource are set with control groups. */
+const hasController = (groups: Groups | undefined, name: 'memory' | 'pids' | 'cpu'): boolean =>
+  groups?.controllers.includes(name) ?? false
 /** Names of the limits: as options of `prlimit`, and as shown in `/proc/self/limits`. */
 const NAMES = {
   core: 'core file size',
@@ -109,17 +112,17 @@ export function limitCommand(
   groups: Groups | undefined,
 ): readonly string[] {
   if (!tools.prlimit) return []
-  const has = (name: 'memory' | 'pids') => groups?.controllers.includes(name) ?? false
   // This limit applies to all processes of a user together. It is therefore set only if no other
   // processes share the user or the user namespace.
-  const countsProcesses = uids !== undefined || (kind === 'sandbox' && !has('pids'))
+  const countsProcesses =
+    uids !== undefined || (kind === 'sandbox' && !hasController(groups, 'pids'))
   const all: Readonly<Partial<Record<ProcessLimit, number | false>>> = {
     core: 0,
     fsize: limits.disk_bytes,
     nofile: MAX_OPEN_FILES,
     nproc: countsProcesses && limits.processes,
     // RLIMIT_AS is unsuitable, because V8 reserves much more address space than it uses.
-    data: !has('memory') && limits.memory_bytes,
+    data: !hasController(groups, 'memory') && limits.memory_bytes,
   }
   // A limit cannot be raised above that of this process.
   const own = existsSync('/proc/self/limits') ? readFileSync('/proc/self/limits', 'utf8') : ''
@@ -302,15 +305,14 @@ export function describe(
     user: `${user} on the host, no sandbox; the network is not isolated`,
     none: 'NO ISOLATION: a process with the rights of the host; the network is not isolated',
   }
-  const has = (name: 'memory' | 'pids' | 'cpu') => groups?.controllers.includes(name) ?? false
   const single = tools.prlimit !== undefined
-  const processes = has('pids') || uids !== undefined || kind === 'sandbox'
+  const processes = hasController(groups, 'pids') || uids !== undefined || kind === 'sandbox'
   const inForce = [
-    has('memory')
+    hasController(groups, 'memory')
       ? `${size(limits.memory_bytes)} of memory`
       : single && `${size(limits.memory_bytes)} of memory for each process`,
-    processes && (has('pids') || single) && `${limits.processes} processes`,
-    has('cpu') && `${limits.cpus} processors`,
+    processes && (hasController(groups, 'pids') || single) && `${limits.processes} processes`,
+    hasController(groups, 'cpu') && `${limits.cpus} processors`,
   ].filter((one) => one !== false)
   const by = groups ? `control groups v${groups.version}` : 'resource limits of processes'
   return (

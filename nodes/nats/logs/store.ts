@@ -7,7 +7,7 @@
  *     missing for a moment.
  */
 import type { LogPart, LogStore } from '../../../gateway/logs/ports.ts'
-import { type LogBatch, positionOf, type StoredBatch } from '../../../protocol/jobs/logs.ts'
+import { type LogBatch, type NumberedBatch, positionOf } from '../../../protocol/jobs/logs.ts'
 import { names, subjects } from '../../../protocol/subjects.ts'
 import type { Bus } from '../../host/ports.ts'
 import { type Nats, REQUEST_TIMEOUT_MS, WRITE_TIMEOUT_MS } from '../server/connect.ts'
@@ -41,7 +41,7 @@ function createLogStore(nats: Nats, bus: Pick<Bus, 'publish' | 'subscribe'>): Lo
   /** Returns the first messages of a subject whose sequence is at least `from`. */
   const get = (subject: string, from: number, batch: number): Promise<Message[]> =>
     directGet(nats, { stream, subject, from, batch, bytes: MAX_BYTES, timeout: REQUEST_TIMEOUT_MS })
-  const stored = ({ sequence, data }: Message): StoredBatch => ({
+  const stored = ({ sequence, data }: Message): NumberedBatch => ({
     ...(JSON.parse(Buffer.from(data).toString()) as LogBatch),
     sequence,
   })
@@ -108,7 +108,7 @@ function createLogStore(nats: Nats, bus: Pick<Bus, 'publish' | 'subscribe'>): Lo
       if (end <= 1) return { batches: [], more: false }
       const after = await countFrom(subject, end)
       const start = await startBefore(subject, end, after)
-      const batches: StoredBatch[] = []
+      const batches: NumberedBatch[] = []
       for (let next = start; next < end; ) {
         const found = await get(subject, next, MAX_BATCHES)
         for (const message of found) if (message.sequence < end) batches.push(stored(message))

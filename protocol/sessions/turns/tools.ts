@@ -9,6 +9,7 @@ import { builtinGroups } from '../../actions/builtin.ts'
 import type { EffectiveSkill } from '../../agents/definition.ts'
 import { textSelects } from '../../agents/selectors.ts'
 import type { JsonObject } from '../../common.ts'
+import { toolName } from '../../naming.ts'
 import { isJsonObject } from '../../rules/json-object.ts'
 import type { GrantedTool, TurnDefinition } from './definition.ts'
 
@@ -37,7 +38,6 @@ const reservedNames = (brand: string): Readonly<Record<Reserved, string>> => ({
 })
 
 const anything: JsonObject = { type: 'object', properties: {} }
-const safe = (name: string): string => name.replaceAll(/[^A-Za-z0-9_-]/g, '_').slice(0, 64)
 const groupOf = ({ name }: GrantedTool): string => name.slice(0, Math.max(0, name.indexOf('.')))
 const commandOf = ({ name }: GrantedTool): string => name.slice(name.indexOf('.') + 1)
 
@@ -53,8 +53,8 @@ function entriesOf(
 ): Entry[] {
   const used = new Set(taken)
   const named = (wanted: string): string => {
-    let name = safe(wanted)
-    for (let n = 2; used.has(name); n++) name = `${safe(wanted).slice(0, 60)}_${n}`
+    let name = toolName(wanted)
+    for (let n = 2; used.has(name); n++) name = `${toolName(wanted).slice(0, 60)}_${n}`
     used.add(name)
     return name
   }

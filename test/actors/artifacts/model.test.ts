@@ -9,7 +9,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { defineActor, type Effect } from '../../../actors/actor.ts'
 import { organizationActor } from '../../../actors/projects/organization/organization.ts'
-import type { KeptArtifact } from '../../../protocol/artifacts/commands.ts'
+import type { ArtifactState } from '../../../protocol/artifacts/commands.ts'
 import type { ArtifactQuota } from '../../../protocol/artifacts/schema.ts'
 import { given, type Outcome, type Scene, START } from '../../support/given.ts'
 import { actor, bytes, owner, upload } from './story.ts'
@@ -29,7 +29,7 @@ class Upload {
   readonly id: string
   readonly blob: string
   readonly size: number
-  scene: Scene<KeptArtifact | null> = given<KeptArtifact | null>(actor)
+  scene: Scene<ArtifactState | null> = given<ArtifactState | null>(actor)
   stage: Stage = 'new'
   expires_at = 0
   readonly effects: Effect[] = []
@@ -49,7 +49,7 @@ class World {
   constructor(sizes: readonly number[]) {
     this.uploads = sizes.map((size, index) => new Upload(index, size))
   }
-  tell(one: Upload, name: string, input: object = {}): Outcome<KeptArtifact | null> {
+  tell(one: Upload, name: string, input: object = {}): Outcome<ArtifactState | null> {
     const self = { project: 'prj_1', kind: 'artifact', id: one.id } as const
     const done = one.scene.when(name, input, { at: this.at, self })
     one.scene = done

@@ -3,8 +3,8 @@ import { defineActor } from '../../../actors/actor.ts'
 import { artifactActor } from '../../../actors/artifacts/artifact.ts'
 import type {
   ArtifactReservation,
+  ArtifactState,
   CompleteUpload,
-  KeptArtifact,
   LeaseFacts,
 } from '../../../protocol/artifacts/commands.ts'
 import { given, type Outcome, type Scene } from '../../support/given.ts'
@@ -36,8 +36,8 @@ export const bytes: CompleteUpload = {
 }
 
 /** The state as tests read it, with the fields of all variants. */
-export type State = Partial<Exclude<KeptArtifact, { state: 'abandoned' }>> &
-  Pick<KeptArtifact, 'state'>
+export type State = Partial<Exclude<ArtifactState, { state: 'abandoned' }>> &
+  Pick<ArtifactState, 'state'>
 export const fresh = (): Scene<State | null> => given<State | null>(actor)
 export const reserved = (more: Partial<ArtifactReservation> = {}): Outcome<State> =>
   fresh().when('artifact.reserve', { ...upload, ...more }) as Outcome<State>

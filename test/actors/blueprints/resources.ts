@@ -6,7 +6,7 @@ import { newEnvironment } from '../../../actors/environments/creation.ts'
 import { actorKinds } from '../../../actors/kinds.ts'
 import type { KnownResource } from '../../../protocol/blueprints/compare.ts'
 import type { ResourceTypeName } from '../../../protocol/blueprints/resources.ts'
-import type { BlueprintClaim, StoredBinding } from '../../../protocol/blueprints/stored.ts'
+import type { BlueprintClaim, InternalBinding } from '../../../protocol/blueprints/stored.ts'
 import { resourceFacts } from '../../../protocol/blueprints/types.ts'
 import { timestamp } from '../../../protocol/common.ts'
 import { defaultTiming } from '../../../protocol/workers/timing.ts'
@@ -126,7 +126,7 @@ export const desk = { namespace: 'ops', blueprint_key: 'desk' }
 /** Returns the blueprint claim of a command, with a binding to the blueprint `desk`. */
 export const claim = (
   type: ResourceTypeName,
-  more: Partial<StoredBinding> = {},
+  more: Partial<InternalBinding> = {},
   expected?: string,
 ): Required<BlueprintClaim> => ({
   blueprint: {
@@ -172,7 +172,7 @@ export const send = (
 /** Creates a resource that is bound to the blueprint. */
 export const created = (
   type: ResourceTypeName,
-  more: Partial<StoredBinding> = {},
+  more: Partial<InternalBinding> = {},
 ): Outcome<unknown> => {
   const commands = commandsOf[type]
   if (!commands) throw new Error(type)

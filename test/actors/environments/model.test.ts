@@ -10,7 +10,7 @@
  */
 import fc from 'fast-check'
 import t from 'tap'
-import type { KeptEnvironment } from '../../../protocol/environments/events.ts'
+import type { ExistingEnvironment } from '../../../protocol/environments/events.ts'
 import type { Holder } from '../../../protocol/environments/schema.ts'
 import { START } from '../../support/given.ts'
 import {
@@ -115,7 +115,7 @@ function perform(scene: Environments, { what, one, lag, fails }: Step, at: numbe
   }
 }
 
-const kept = (scene: Environments): KeptEnvironment => scene.state as KeptEnvironment
+const kept = (scene: Environments): ExistingEnvironment => scene.state as ExistingEnvironment
 const same = (a: Holder, b: Holder) => a.kind === b.kind && a.id === b.id
 
 function check(before: Environments, after: Decided, { what }: Step, at: number): void {
@@ -181,7 +181,10 @@ t.test('the invariants of environments hold in every history', (t) => {
         at += one.pause * 1000
         if (one.what === 'recover')
           // A takeover restarts the timeouts for silent hosts.
-          scene = { ...scene, state: actor.recover?.(scene.state as never, at) as KeptEnvironment }
+          scene = {
+            ...scene,
+            state: actor.recover?.(scene.state as never, at) as ExistingEnvironment,
+          }
         const after = perform(scene, one, at)
         check(scene, after, one, at)
         for (const { type } of after.events) {

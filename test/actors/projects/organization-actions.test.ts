@@ -2,8 +2,8 @@
 import t from 'tap'
 import { organizationActor } from '../../../actors/projects/organization/organization.ts'
 import type {
-  KeptOrganizationAction,
   OrganizationAction,
+  OrganizationActionWithSecrets,
 } from '../../../protocol/actions/organization-rows.ts'
 import { given, type Scene, START } from '../../support/given.ts'
 
@@ -16,13 +16,13 @@ const first = () =>
     sealed: 's1',
   })
 const statuses = (scene: Scene<never>, name = 'crm.sync') =>
-  (scene.ask('action', { name }) as KeptOrganizationAction | undefined)?.action.secret_versions.map(
-    ({ version, status }) => `${version} ${status}`,
-  )
+  (
+    scene.ask('action', { name }) as OrganizationActionWithSecrets | undefined
+  )?.action.secret_versions.map(({ version, status }) => `${version} ${status}`)
 const secrets = (scene: Scene<never>) =>
-  Object.entries((scene.ask('action', { name: 'crm.sync' }) as KeptOrganizationAction).secrets).map(
-    ([version, { sealed }]) => `${version} ${sealed}`,
-  )
+  Object.entries(
+    (scene.ask('action', { name: 'crm.sync' }) as OrganizationActionWithSecrets).secrets,
+  ).map(([version, { sealed }]) => `${version} ${sealed}`)
 const id = 'act_1'
 const rotate = (scene: Scene<never>, sealed: string, at = START) =>
   scene.when('organization_action.rotate_secret', { action_id: id, sealed }, { at })

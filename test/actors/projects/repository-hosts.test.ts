@@ -1,7 +1,10 @@
 /** Repository hosts in the project actor. */
 import t from 'tap'
 import { projectActor } from '../../../actors/projects/project.ts'
-import type { KeptRepositoryHost, RepositoryHost } from '../../../protocol/repositories/rows.ts'
+import type {
+  RepositoryHost,
+  RepositoryHostWithMaterial,
+} from '../../../protocol/repositories/rows.ts'
 import { played } from '../support/played.ts'
 
 const PRJ = 'prj_01AAAAAAAAAAAAAAAAAAAAAA0B'
@@ -19,7 +22,7 @@ const put = (project: ReturnType<typeof fresh>, more: object = {}) =>
     ...more,
   }) as unknown as RepositoryHost
 const kept = (project: ReturnType<typeof fresh>, name: string) =>
-  project.ask<KeptRepositoryHost | null>('repository_host', { name })
+  project.ask<RepositoryHostWithMaterial | null>('repository_host', { name })
 
 t.test('a host is added, unchanged, replaced and deleted', async (t) => {
   const project = fresh()

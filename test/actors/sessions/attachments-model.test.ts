@@ -11,7 +11,7 @@ import t from 'tap'
 import { defineActor } from '../../../actors/actor.ts'
 import { organizationActor } from '../../../actors/projects/organization/organization.ts'
 import type { ArtifactQuota } from '../../../protocol/artifacts/schema.ts'
-import type { KeptAttachment } from '../../../protocol/sessions/attachments.ts'
+import type { SessionFile } from '../../../protocol/sessions/attachments.ts'
 import { given, type Scene } from '../../support/given.ts'
 import { uploadSizes, uploadSteps } from '../artifacts/upload-steps.ts'
 import { begun, type Story, say } from './story.ts'
@@ -114,7 +114,7 @@ class World {
       one.stage = 'gone'
     }
   }
-  file(id: string): KeptAttachment | undefined {
+  file(id: string): SessionFile | undefined {
     return this.story.session.state.attachments?.[id]
   }
   delete({ id, size }: Upload, bySession: boolean): void {

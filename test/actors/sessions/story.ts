@@ -15,7 +15,7 @@ import { artifactActor } from '../../../actors/artifacts/artifact.ts'
 import { interactionActor } from '../../../actors/interactions/interaction.ts'
 import { sessionActor } from '../../../actors/sessions/session.ts'
 import type { SessionState } from '../../../actors/sessions/state.ts'
-import type { KeptArtifact } from '../../../protocol/artifacts/commands.ts'
+import type { ArtifactState } from '../../../protocol/artifacts/commands.ts'
 import type { Event } from '../../../protocol/entry.ts'
 import type { JobHeader } from '../../../protocol/jobs/rows.ts'
 import type { SessionEvent } from '../../../protocol/sessions/events.ts'
@@ -77,7 +77,7 @@ export const message = (content: readonly Open[], more: Open = {}): Open => ({
 export class Story {
   session: Scene<SessionState> = given<SessionState>(actor)
   readonly questions = new Map<string, Scene<unknown>>()
-  readonly artifacts = new Map<string, Scene<KeptArtifact | null>>()
+  readonly artifacts = new Map<string, Scene<ArtifactState | null>>()
   readonly artifactEffects: Effect[] = []
   /** Queued jobs that have neither ended nor been cancelled, by id. */
   readonly jobs = new Map<string, JobHeader>()
@@ -139,7 +139,7 @@ export class Story {
 
   artifact(id: string, name: string, input: Open): string | undefined {
     const scene =
-      this.artifacts.get(id) ?? given<KeptArtifact | null>(defineActor(artifactActor({ brand })))
+      this.artifacts.get(id) ?? given<ArtifactState | null>(defineActor(artifactActor({ brand })))
     const after = scene.when(name, input, {
       at: this.at,
       self: { project: 'prj_1', kind: 'artifact', id },

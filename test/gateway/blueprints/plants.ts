@@ -1,6 +1,6 @@
 /** Deliberate faults, which the properties of `apply.model.test.ts` must detect. */
 import type { Outcome, World } from '../../../gateway/ports.ts'
-import type { StoredBinding } from '../../../protocol/blueprints/stored.ts'
+import type { InternalBinding } from '../../../protocol/blueprints/stored.ts'
 import { resourceFacts } from '../../../protocol/blueprints/types.ts'
 import type { Command } from '../../../protocol/entry.ts'
 import { isRefusal } from '../../../protocol/errors.ts'
@@ -29,7 +29,7 @@ const answering =
         (await change(command, world)) ?? world.commandRow(command),
     }) as World
 const claimOf = ({ input }: Command) =>
-  (input as { readonly blueprint?: { readonly binding: StoredBinding } }).blueprint
+  (input as { readonly blueprint?: { readonly binding: InternalBinding } }).blueprint
 
 export const plants: readonly Planted[] = [
   {

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { allResources } from '../../../gateway/blueprints/present.ts'
 import type { KnownResource } from '../../../protocol/blueprints/compare.ts'
 import type { Binding, Change } from '../../../protocol/blueprints/schema.ts'
-import type { StoredBinding } from '../../../protocol/blueprints/stored.ts'
+import type { InternalBinding } from '../../../protocol/blueprints/stored.ts'
 import { resourceFacts } from '../../../protocol/blueprints/types.ts'
 import { isRefusal, type Refusal } from '../../../protocol/errors.ts'
 import { settleAll } from '../../support/memory.ts'
@@ -43,8 +43,8 @@ export async function resourcesOf(store: Store): Promise<KnownResource[]> {
     `${type} ${String(record[resourceFacts[type].match])}`
   return found.sort((a, b) => (text(a) < text(b) ? -1 : 1))
 }
-export const bindingsIn = (store: Store): readonly StoredBinding[] =>
-  store.view<{ items: StoredBinding[] }>('blueprint_bindings', { limit: 10_000 }).items
+export const bindingsIn = (store: Store): readonly InternalBinding[] =>
+  store.view<{ items: InternalBinding[] }>('blueprint_bindings', { limit: 10_000 }).items
 
 const isTime = (name: string): boolean => name.endsWith('_at')
 /**

@@ -8,12 +8,12 @@ import {
   type LogFilters,
   logLevels,
   logLimits,
+  type NumberedBatch,
   type RunLogLine,
-  type StoredBatch,
 } from '../../../protocol/jobs/logs.ts'
 
 /** Creates a store in memory, whose reads return at most `size` batches. */
-const storeOf = (batches: readonly StoredBatch[], size: number) =>
+const storeOf = (batches: readonly NumberedBatch[], size: number) =>
   ({
     from: async (_, __, sequence) => {
       const found = batches.filter((batch) => batch.sequence >= sequence)
@@ -54,7 +54,7 @@ const stored = fc
   .map((all) => {
     let sequence = 0
     return all.map(
-      ({ gap, ...batch }): StoredBatch => ({
+      ({ gap, ...batch }): NumberedBatch => ({
         ...batch,
         attempt: 1,
         worker_instance_id: 'w',

@@ -4,7 +4,7 @@
  */
 import fc from 'fast-check'
 import t from 'tap'
-import { assignment, type Member } from '../../../nodes/host/cluster/assignment.ts'
+import { assignShards, type Member } from '../../../nodes/host/cluster/assignment.ts'
 import { Membership } from '../../../nodes/host/cluster/membership.ts'
 import { ManualClock, MemoryRegistry, settleAll } from '../../support/memory.ts'
 
@@ -17,8 +17,8 @@ t.test('every shard has one owner, in whatever order the nodes are listed', asyn
       fc.integer({ min: 1, max: 64 }),
       (ids, count) => {
         const shards = Array.from({ length: count }, (_, i) => `0.${i}`)
-        const owners = assignment(ids.map(node), shards)
-        const other = assignment([...ids].reverse().map(node), shards)
+        const owners = assignShards(ids.map(node), shards)
+        const other = assignShards([...ids].reverse().map(node), shards)
         const load = new Map<string, number>()
         for (const shard of shards) {
           const owner = owners.get(shard) ?? ''
@@ -29,7 +29,7 @@ t.test('every shard has one owner, in whatever order the nodes are listed', asyn
       },
     ),
   )
-  t.equal(assignment([], ['0.0']).size, 0)
+  t.equal(assignShards([], ['0.0']).size, 0)
 })
 
 t.test(

@@ -5,9 +5,9 @@
  */
 import t from 'tap'
 import {
-  decode,
+  decodeEnvelope,
   type EnvelopeFormat,
-  encode,
+  encodeEnvelope,
   envelopeJson,
   envelopeText,
   envelopeWriter,
@@ -34,7 +34,7 @@ t.test('an envelope of a newer version is refused by its version number', async 
   })
 })
 t.test('an envelope that begins with an unknown byte is refused', async (t) => {
-  await t.rejects(decode(Uint8Array.of(9, 1, 2, 3), new MemoryBlobs()), {
+  await t.rejects(decodeEnvelope(Uint8Array.of(9, 1, 2, 3), new MemoryBlobs()), {
     name: NewerRelease.name,
     message: /version 9/,
   })
@@ -122,8 +122,8 @@ t.test('all formats return the same envelope, with values in the object store', 
       const written = { entries, sizes: entries.map((one) => writer.add(one)), writer }
       const head = { epoch: 7, prev: 12 }
       const json = await envelopeJson(head, written, 'x', blobs)
-      decoded.push(await decode(await encode(json, format), blobs))
-      t.strictSame(await decode(json, blobs), decoded.at(-1), 'the JSON is decoded, too')
+      decoded.push(await decodeEnvelope(await encodeEnvelope(json, format), blobs))
+      t.strictSame(await decodeEnvelope(json, blobs), decoded.at(-1), 'the JSON is decoded, too')
     }
     for (const one of decoded) t.strictSame(one, decoded[0])
     t.strictSame(decoded[0]?.entries, JSON.parse(JSON.stringify(entries)))

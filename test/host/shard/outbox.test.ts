@@ -1,7 +1,7 @@
 /** The outbox of a shard for one receiver, tested without the shard. */
 import t from 'tap'
 import type { ShardAnswer, ShardMessage } from '../../../nodes/host/deps.ts'
-import { type Planned, plan } from '../../../nodes/host/effects/effects.ts'
+import { type Planned, planEffects } from '../../../nodes/host/effects/effects.ts'
 import { Outbox } from '../../../nodes/host/effects/outbox.ts'
 import { subjects } from '../../../protocol/subjects.ts'
 import { MemoryBus, settleAll } from '../../support/memory.ts'
@@ -77,7 +77,7 @@ t.test('effects of one event that has many of them are measured', async (t) => {
     }))
   const react = { few: () => effectsOf(2), many: () => effectsOf(100) }
   const sizesOf = (type: keyof typeof react): number[] =>
-    plan(
+    planEffects(
       { deps: { kinds: { run: { react } } }, partition: 0, shard: 0 } as never,
       { cursor: 1000, entry: { ...to, events: [{ type }], origin: { at: 0 } } } as never,
       1_000_000,

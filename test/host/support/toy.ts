@@ -183,14 +183,12 @@ export class ToyWorld {
   }
   /** Returns the context of an owner of shard 0, for tests of one part of a shard. */
   context(deps = this.deps()): OwnerContext {
-    const instances = new ActorCache(
-      deps,
-      0,
-      async () => {},
-      async () => [],
-      () => true,
-      () => {},
-    )
+    const instances = new ActorCache(deps, 0, {
+      confirm: async () => {},
+      ended: async () => [],
+      isWanted: () => true,
+      onRead: () => {},
+    })
     const position = { epoch: 1, sequence: 1 }
     const time = new ShardTime(deps.clock)
     return { deps, partition: 0, shard: 0, name: '0.0', position, instances, time }

@@ -6,7 +6,7 @@ import t from 'tap'
 import { openLogs } from '../../../nodes/nats/logs/store.ts'
 import { ensureLogs } from '../../../nodes/nats/logs/stream.ts'
 import type { Nats } from '../../../nodes/nats/server/connect.ts'
-import type { LogBatch, StoredBatch } from '../../../protocol/jobs/logs.ts'
+import type { LogBatch, NumberedBatch } from '../../../protocol/jobs/logs.ts'
 import { names } from '../../../protocol/subjects.ts'
 import { startStore } from '../support/store.ts'
 
@@ -28,7 +28,7 @@ const batch = (text: string): LogBatch => ({
     { at: '2026-01-01T00:00:00.000Z', level: 'info', text: 'second' },
   ],
 })
-const textsOf = (batches: readonly StoredBatch[]) => batches.map(({ lines }) => lines[0]?.text)
+const textsOf = (batches: readonly NumberedBatch[]) => batches.map(({ lines }) => lines[0]?.text)
 
 t.test(
   'batches are announced, and read in both directions, among those of other runs',
@@ -41,7 +41,7 @@ t.test(
       await store.append('prj_1', mine ? 'run_1' : `run_${2 + (n % 3)}`, batch(String(n)))
     }
     t.strictSame(announced[0], ['logged.prj_1.run_1', { position: 1001 }])
-    const up: StoredBatch[] = []
+    const up: NumberedBatch[] = []
     for (let [from, more] = [0, true]; more; ) {
       const part = await store.from('prj_1', 'run_1', from)
       up.push(...part.batches)
@@ -49,7 +49,7 @@ t.test(
       more = part.more
     }
     t.strictSame(textsOf(up), expected)
-    const down: StoredBatch[] = []
+    const down: NumberedBatch[] = []
     let reads = 0
     for (let [before, more]: [number | undefined, boolean] = [undefined, true]; more; reads++) {
       const part = await store.before('prj_1', 'run_1', before)

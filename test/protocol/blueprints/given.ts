@@ -4,7 +4,7 @@ import type { KnownResource } from '../../../protocol/blueprints/compare.ts'
 import { type Plan, type Present, planOf } from '../../../protocol/blueprints/plan.ts'
 import type { ResourceTypeName } from '../../../protocol/blueprints/resources.ts'
 import type { ApplyRequest } from '../../../protocol/blueprints/schema.ts'
-import type { StoredBinding } from '../../../protocol/blueprints/stored.ts'
+import type { InternalBinding } from '../../../protocol/blueprints/stored.ts'
 import { isRefusal, type Refusal } from '../../../protocol/errors.ts'
 
 export const hash = (text: string): string =>
@@ -23,7 +23,7 @@ export const free = (
 export const bound = (
   known: KnownResource,
   key: string,
-  more: Partial<StoredBinding> = {},
+  more: Partial<InternalBinding> = {},
 ): KnownResource => ({
   ...known,
   binding: {

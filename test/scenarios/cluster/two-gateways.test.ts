@@ -4,7 +4,7 @@
  */
 
 import t from 'tap'
-import { assignment, type Member } from '../../../nodes/host/cluster/assignment.ts'
+import { assignShards, type Member } from '../../../nodes/host/cluster/assignment.ts'
 import { connectNats } from '../../../nodes/nats/server/connect.ts'
 import { silentLog } from '../../support/memory.ts'
 import { service } from '../../support/service.ts'
@@ -22,7 +22,7 @@ const tokenOf = async (worker: Parameters<typeof seen>[0]) =>
 t.test('both shard nodes own shards', async (t) => {
   const members = ['one', 'three'].map((id): Member => ({ id, roles: ['shards'] }))
   t.strictSame(
-    new Set(assignment(members, ['0.0', '0.1', '0.2', '0.3']).values()),
+    new Set(assignShards(members, ['0.0', '0.1', '0.2', '0.3']).values()),
     new Set(['one', 'three']),
   )
 })
@@ -258,7 +258,7 @@ t.test(
 t.test('waiting jobs are offered by the next owner of their shard', async (t) => {
   const passing = await s.add({ BATON_NODE_ID: 'passing', BATON_ROLES: 'shards' })
   const members = ['one', 'three', 'passing'].map((id): Member => ({ id, roles: ['shards'] }))
-  t.ok([...assignment(members, ['0.0', '0.1', '0.2', '0.3']).values()].includes('passing'))
+  t.ok([...assignShards(members, ['0.0', '0.1', '0.2', '0.3']).values()].includes('passing'))
   await until(
     async () => passing.owned(),
     (owned) => owned.length > 0,

@@ -74,7 +74,7 @@ const unfenced: Plant = {
 const hasty: Plant = {
   name: 'moves the checkpoint before effects are performed',
   seed: 55,
-  install: () => replace(Effects.prototype, 'low', () => undefined),
+  install: () => replace(Effects.prototype, 'lowestPending', () => undefined),
 }
 
 const negligent: Plant = {

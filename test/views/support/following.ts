@@ -1,5 +1,5 @@
 /** A view that follows a journal, with all inputs under the control of the test. */
-import { decode } from '../../../nodes/host/memory/codec.ts'
+import { decodeEnvelope } from '../../../nodes/host/memory/codec.ts'
 import { ViewFollower, type ViewJournal } from '../../../views/follow.ts'
 import { type Message, View } from '../../../views/view.ts'
 import { type Answer, each, Journal } from './journal.ts'
@@ -39,7 +39,7 @@ export function world(journal = new Journal()) {
       state.asked++
       return state.end ? state.end() : Promise.resolve(end())
     },
-    decode: (data) => decode(data, { get: () => Promise.resolve(undefined) }),
+    decode: (data) => decodeEnvelope(data, { get: () => Promise.resolve(undefined) }),
   }
   const view = View.open(':memory:')
   const follower = new ViewFollower(view, port, {

@@ -42,8 +42,8 @@ const MAX_CACHED_NAMES = 65_536
  * Returns the cache of the latest name of each resource, by the resource's id. Events after the
  * resource's creation may lack the name.
  */
-const keptNames = (store: Store): WriteBackCache<string> =>
-  store.kept(
+const nameCache = (store: Store): WriteBackCache<string> =>
+  store.cacheOf(
     'audited names',
     () =>
       new WriteBackCache(
@@ -73,7 +73,7 @@ export function applyAudit(store: Store, { cursor, entry }: PlacedEntry): void {
         : resource_type === 'project'
           ? resource_id
           : null
-    const names = keptNames(store)
+    const names = nameCache(store)
     const resource_name = name ?? names.get(resource_id)
     if (resource_name !== undefined && names.peek(resource_id) !== resource_name)
       names.set(resource_id, resource_name)

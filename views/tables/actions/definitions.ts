@@ -29,7 +29,7 @@ type Definition = Action | OrganizationAction
  * string means that no such definition exists.
  */
 const idsByName = (store: Store): WriteBackCache<string> =>
-  store.kept(
+  store.cacheOf(
     'action_ids',
     () =>
       new WriteBackCache(

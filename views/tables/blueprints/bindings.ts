@@ -2,8 +2,8 @@
 import {
   type BoundEvent,
   type Identity,
+  type InternalBinding,
   identityOf,
-  type StoredBinding,
 } from '../../../protocol/blueprints/stored.ts'
 import type { PlacedEntry } from '../../../protocol/entry.ts'
 import type { EnvironmentEvent } from '../../../protocol/environments/events.ts'
@@ -54,7 +54,7 @@ export function bindingPage(
     limit + 1,
   )
   return {
-    items: rows.slice(0, limit).map(({ record }) => JSON.parse(record) as StoredBinding),
+    items: rows.slice(0, limit).map(({ record }) => JSON.parse(record) as InternalBinding),
     more: rows.length > limit,
   }
 }

@@ -20,12 +20,12 @@ import {
 } from '../../conditions.ts'
 import { recordWith } from '../../newest.ts'
 import { type Page, type PageStatement, type Paging, planPage, readMergedPage } from '../../page.ts'
-import { changeRecord, keptRecords } from '../../records.ts'
+import { changeRecord, recordCache } from '../../records.ts'
 import type { Store } from '../../store.ts'
 import { interactionVisibleTo, viewerValues } from '../sessions/visibility.ts'
 
-const keptInteractions = (store: Store) =>
-  keptRecords<Interaction>(store, 'interactions', () => ({
+const interactionCache = (store: Store) =>
+  recordCache<Interaction>(store, 'interactions', () => ({
     insert: (id, { project, created_at }, record) => {
       store.append(
         'interactions',
@@ -63,7 +63,7 @@ const keptInteractions = (store: Store) =>
  * from the journal are ignored.
  */
 export function applyInteraction(store: Store, { entry }: PlacedEntry): void {
-  const rows = keptInteractions(store)
+  const rows = interactionCache(store)
   const project = store.numberOf(entry.project)
   const { at } = entry.origin
   for (const event of entry.events as readonly InteractionEvent[]) {

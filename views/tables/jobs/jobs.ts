@@ -26,7 +26,7 @@ import { type Store, WriteBackCache } from '../../store.ts'
 import { addInvocation } from '../actions/invocations.ts'
 import { feedJob } from '../runs/feed.ts'
 import { missingRun, type RunRow, runRow } from '../runs/run-row.ts'
-import { type KeptJob, type Watch, waitingOfJob } from '../runs/waiting.ts'
+import { type InternalJob, type Watch, waitingOfJob } from '../runs/waiting.ts'
 import { notInUnreadableSession, viewerValues } from '../sessions/visibility.ts'
 import { countJob, lineOf } from './queues.ts'
 
@@ -39,7 +39,7 @@ interface Fixed {
 }
 interface JobRow {
   readonly project: number
-  record: KeptJob
+  record: InternalJob
   /** Id of the worker session that holds the lease; null if there is no lease. */
   holder: string | null
   /** The columns as they are stored; undefined before the first write. */
@@ -59,7 +59,7 @@ const known = (id: string, status: string, { run, step, created_at, queue }: Fix
   texts: [id, run, `${run}:${step}`, step, status, queue],
   at: created_at,
 })
-const recordOf = (store: Store, row: PackedJob): KeptJob =>
+const recordOf = (store: Store, row: PackedJob): InternalJob =>
   store.shapes.unpack(JSON.parse(row.record) as Packed, known(row.id, row.status, row))
 
 function save(store: Store, row: JobRow, id: string): void {
@@ -104,8 +104,8 @@ function save(store: Store, row: JobRow, id: string): void {
   row.written = status
   row.fixed = fixed
 }
-const kept = (store: Store): WriteBackCache<JobRow> =>
-  store.kept(
+const jobCache = (store: Store): WriteBackCache<JobRow> =>
+  store.cacheOf(
     'jobs',
     () =>
       new WriteBackCache(
@@ -131,7 +131,7 @@ const kept = (store: Store): WriteBackCache<JobRow> =>
  * ignored.
  */
 export function applyQueue(store: Store, place: PlacedEntry): void {
-  const jobs = kept(store)
+  const jobs = jobCache(store)
   const project = store.numberOf(place.entry.project)
   place.entry.events.forEach((any: Event, i) => {
     const event = any as QueueEvent
@@ -143,7 +143,7 @@ export function applyQueue(store: Store, place: PlacedEntry): void {
     if (!change) return
     let row = jobs.edit(event.id, event.type === 'job.queued')
     if (row ? row.project !== project : event.type !== 'job.queued') return
-    if (row) row.record = amend<KeptJob>(row.record, change)
+    if (row) row.record = amend<InternalJob>(row.record, change)
     else {
       row = {
         project,
@@ -183,7 +183,7 @@ export function applyQueue(store: Store, place: PlacedEntry): void {
 const headerOf = (event: QueueEvent): Partial<JobHeader> =>
   (event.type === 'job.queued' && (event.header as JobHeader | undefined)) || {}
 /** Returns the initial fields of a new job's record. */
-function begunBy(event: QueueEvent & { readonly id: string }): Partial<KeptJob> {
+function begunBy(event: QueueEvent & { readonly id: string }): Partial<InternalJob> {
   const { id } = event
   const { workers_only, environment } = headerOf(event)
   return { id, ...(workers_only && { workers_only: true }), ...(environment && { gated: true }) }
@@ -200,14 +200,14 @@ export function applyResult(store: Store, { project }: RunRow, event: RunEvent):
     Array.isArray(result)
   )
     return
-  const row = kept(store).edit(job_id)
+  const row = jobCache(store).edit(job_id)
   if (row?.project === project) row.record = amend(row.record, { result: result as JsonObject })
 }
 
 /** Returns a function that finds a stored job of the project by id. */
 export const jobsById =
   (store: Store, project: number) =>
-  (id: string): KeptJob | undefined => {
+  (id: string): InternalJob | undefined => {
     const row = store.one<PackedJob>(
       `SELECT ${COLUMNS} FROM jobs WHERE id = ? AND project = ?`,
       id,
@@ -231,9 +231,9 @@ export function runJobs(
   if (!run) return missingRun
   const { viewer } = input
   const item = (row: PackedJob): Job => {
-    const kept = recordOf(store, row)
-    const { workers_only: _, gated: __, ...job } = kept
-    const waiting_on = wants(input, 'waiting_on') ? waitingOfJob(kept, watch) : undefined
+    const internal = recordOf(store, row)
+    const { workers_only: _, gated: __, ...job } = internal
+    const waiting_on = wants(input, 'waiting_on') ? waitingOfJob(internal, watch) : undefined
     return { ...job, ...(waiting_on && { waiting_on }) }
   }
   return readPage(

@@ -8,11 +8,11 @@ import { patch } from '../../../protocol/patch.ts'
 import { equalityConditions } from '../../conditions.ts'
 import { newest, recordWith } from '../../newest.ts'
 import type { Page, Paging } from '../../page.ts'
-import { changeRecord, keptRecords } from '../../records.ts'
+import { changeRecord, recordCache } from '../../records.ts'
 import type { Store } from '../../store.ts'
 
-const keptLoops = (store: Store) =>
-  keptRecords<Loop>(store, 'loops', () => ({
+const loopCache = (store: Store) =>
+  recordCache<Loop>(store, 'loops', () => ({
     insert: (id, { project, created_at }, loop) =>
       store.run(
         'INSERT INTO loops (id, project, name, status, agent, created_at, record) VALUES (?, ?, ?, ?, ?, ?, ?)',
@@ -41,7 +41,7 @@ const keptLoops = (store: Store) =>
  * journal are ignored.
  */
 export function applyLoop(store: Store, { entry }: PlacedEntry): void {
-  const rows = keptLoops(store)
+  const rows = loopCache(store)
   const project = store.numberOf(entry.project)
   const { id } = entry
   const change = (next: (loop: Loop) => Loop | undefined): void =>

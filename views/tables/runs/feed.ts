@@ -14,7 +14,7 @@ import { MAX_PAGE_CHARACTERS } from '../../page.ts'
 import type { Store } from '../../store.ts'
 import { actionEntry } from '../actions/actions.ts'
 import { type Frame, unpackFrames } from './frames.ts'
-import { keptRuns, type RunRow } from './run-row.ts'
+import { type RunRow, runCache } from './run-row.ts'
 import { eventAt } from './timeline.ts'
 
 /**
@@ -53,7 +53,7 @@ export function feedRun(
  * of runs have no frame.
  */
 export function feedJob(store: Store, { entry }: PlacedEntry, cursor: number, job: Job): void {
-  const run = job.run_id === undefined ? undefined : keptRuns(store).get(job.run_id)
+  const run = job.run_id === undefined ? undefined : runCache(store).get(job.run_id)
   if (!run) return
   const { id, status, step_key, claim_attempt } = job
   store.tail.add(run.project, {

@@ -172,8 +172,8 @@ function load(store: Store, id: string): RunRow | undefined {
 }
 
 /** Returns the cache of runs by id. Applied entries add runs to the cache; queries do not. */
-export const keptRuns = (store: Store): WriteBackCache<RunRow> =>
-  store.kept(
+export const runCache = (store: Store): WriteBackCache<RunRow> =>
+  store.cacheOf(
     'runs',
     () =>
       new WriteBackCache(
@@ -188,13 +188,13 @@ export const keptRuns = (store: Store): WriteBackCache<RunRow> =>
 
 /** Whether a run is cached and has not ended. */
 export function isActive(store: Store, id: string): boolean {
-  const row = keptRuns(store).peek(id)
+  const row = runCache(store).peek(id)
   return row !== undefined && !terminal.has(row.record.status)
 }
 
 /** Returns the row of a run; undefined if the project has no such run. */
 export function runRow(store: Store, project: number, id: string): RunRow | undefined {
-  const row = keptRuns(store).peek(id) ?? load(store, id)
+  const row = runCache(store).peek(id) ?? load(store, id)
   return row?.project === project ? row : undefined
 }
 

@@ -16,7 +16,7 @@ import { type Store, WriteBackCache } from '../../store.ts'
 import { applyResult, jobsById } from '../jobs/jobs.ts'
 import { addRunFlow } from '../overview/flow.ts'
 import { feedRun } from './feed.ts'
-import { fedRun, keptRuns, missingRun, type RunRow, runRow } from './run-row.ts'
+import { fedRun, missingRun, type RunRow, runCache, runRow } from './run-row.ts'
 import { applyStep, stepCounts, stepsOf } from './steps.ts'
 import { applyTimeline } from './timeline.ts'
 import { type Watch, waitingOfRun } from './waiting.ts'
@@ -31,8 +31,8 @@ interface SpecRow {
   readonly json: string
 }
 
-const keptSpecs = (store: Store): WriteBackCache<SpecRow> =>
-  store.kept(
+const specCache = (store: Store): WriteBackCache<SpecRow> =>
+  store.cacheOf(
     'specs',
     () =>
       new WriteBackCache<SpecRow>(
@@ -47,9 +47,9 @@ const keptSpecs = (store: Store): WriteBackCache<SpecRow> =>
       ),
   )
 
-function keepSpec(store: Store, project: number, spec: Spec): string {
+function storeSpec(store: Store, project: number, spec: Spec): string {
   const json = JSON.stringify(spec)
-  const specs = keptSpecs(store)
+  const specs = specCache(store)
   const key = `${project}:${json}`
   const known = specs.get(key)
   if (known) return known.hash
@@ -65,7 +65,7 @@ function keepSpec(store: Store, project: number, spec: Spec): string {
 export function applyRun(store: Store, place: PlacedEntry): void {
   const { entry, cursor } = place
   const { at } = entry.origin
-  const runs = keptRuns(store)
+  const runs = runCache(store)
   const known = entry.prev === 0 ? undefined : runs.edit(entry.id)
   let row = known?.project === store.numberOf(entry.project) ? known : undefined
   const isNew = row === undefined
@@ -94,7 +94,7 @@ function rowOf(store: Store, { entry }: PlacedEntry, event: RunEvent): RunRow {
   const created_at = created === timestamp(at) ? at : (parseTimestamp(created) ?? at)
   const spec =
     event.spec &&
-    (record.definition_id ? keepSpec(store, project, event.spec) : JSON.stringify(event.spec))
+    (record.definition_id ? storeSpec(store, project, event.spec) : JSON.stringify(event.spec))
   const n = store.nextRun()
   return {
     n,

@@ -6,7 +6,7 @@ import type { RunEvent } from '../../../protocol/runs/events.ts'
 import type { RunStep } from '../../../protocol/runs/schema.ts'
 import type { Known, Packed } from '../../shapes.ts'
 import { type Store, WriteBackCache } from '../../store.ts'
-import { isActive, keptRuns, type RunRow } from './run-row.ts'
+import { isActive, type RunRow, runCache } from './run-row.ts'
 
 interface StepRow {
   /** The run. Only its values that never change are used. */
@@ -34,14 +34,14 @@ export function stepOf(
 }
 
 // Keys are ids of steps: the id of the run, a colon, and the key of the step.
-const keptSteps = (store: Store): WriteBackCache<StepRow> =>
-  store.kept(
+const stepCache = (store: Store): WriteBackCache<StepRow> =>
+  store.cacheOf(
     'steps',
     () =>
       new WriteBackCache(
         (key): StepRow | undefined => {
           const [id, step] = split(key)
-          const run = keptRuns(store).get(id)
+          const run = runCache(store).get(id)
           const record = run && stepOf(store, extended(run, { id }), step)
           return record && { run, record, stored: true }
         },
@@ -82,7 +82,7 @@ export function applyStep(store: Store, run: RunRow, event: RunEvent): void {
   if (!event.row || typeof step_key !== 'string') return
   const { id } = run.record
   const key = `${id}:${step_key}`
-  const steps = keptSteps(store)
+  const steps = stepCache(store)
   const row = steps.edit(key, run.stored === undefined)
   if (row) row.record = amend(row.record, event.row)
   else {

@@ -18,7 +18,7 @@ export type WorkerFilters = Required<Pick<Filters, 'queues' | 'action_names' | '
  * A stored job. `workers_only`: the service itself does not execute the job. `gated`: the
  * environment of the job has not admitted it yet. These fields are not part of any API record.
  */
-export type KeptJob = Job & { readonly workers_only?: true; readonly gated?: true }
+export type InternalJob = Job & { readonly workers_only?: true; readonly gated?: true }
 
 /**
  * The inputs for computing the reasons: the time of the query in Unix milliseconds, the connected
@@ -48,7 +48,7 @@ export function mayClaim(worker: WorkerFilters, job: Job): boolean {
 }
 
 /** Returns the reason why a job waits; undefined if the job has ended. */
-export function waitingOfJob(job: KeptJob, watch: Watch): WaitingOn | undefined {
+export function waitingOfJob(job: InternalJob, watch: Watch): WaitingOn | undefined {
   if (job.status === 'claimed') return held(job, watch.now)
   if (job.status !== 'queued') return undefined
   const about = {
@@ -131,7 +131,7 @@ function wanted(job: Job): string {
  */
 export function waitingOfStep(
   step: RunStep,
-  jobs: (id: string) => KeptJob | undefined,
+  jobs: (id: string) => InternalJob | undefined,
   watch: Watch,
 ): WaitingOn | undefined {
   const job =
@@ -147,7 +147,7 @@ export function waitingOfStep(
 export function waitingOfRun(
   run: WorkflowRun,
   steps: readonly RunStep[],
-  jobs: (id: string) => KeptJob | undefined,
+  jobs: (id: string) => InternalJob | undefined,
   watch: Watch,
 ): WaitingOn | undefined {
   if (terminal.has(run.status)) return undefined

@@ -29,7 +29,7 @@ interface DefinitionRow {
   readonly record: string
 }
 export const definitions = (store: Store): WriteBackCache<Definition> =>
-  store.kept('tables', () => {
+  store.cacheOf('tables', () => {
     return new WriteBackCache<Definition>(
       (id) => {
         const row = store.one<DefinitionRow>(
@@ -91,7 +91,7 @@ export interface Counts {
 }
 /** Returns the cache of the counts by table number. */
 export const counts = (store: Store): WriteBackCache<Counts> =>
-  store.kept(
+  store.cacheOf(
     'table_counts',
     () =>
       new WriteBackCache<Counts>(

@@ -51,7 +51,7 @@ interface OrderRow {
 }
 /** Returns the cache of the stored orders, by table number. */
 const known = (store: Store): WriteBackCache<readonly Order[]> =>
-  store.kept(
+  store.cacheOf(
     'table_orders',
     () =>
       new WriteBackCache<readonly Order[]>(

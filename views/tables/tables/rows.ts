@@ -103,7 +103,7 @@ type Stamp = readonly [at: number, index: number]
  * stamps, so only the latest milliseconds are cached.
  */
 const nextIndexes = (store: Store): WriteBackCache<number> =>
-  store.kept('stamps', () => {
+  store.cacheOf('stamps', () => {
     const load = (at: string) =>
       store.one<{ next: number }>(NEXT_INDEX, ...new Array<number>(6).fill(Number(at)))?.next ?? 0
     return new WriteBackCache<number>(load, () => undefined, { most: 100 })

@@ -84,8 +84,8 @@ interface DeliveryRow {
   readonly record: DeliveryRecord
   stored: boolean
 }
-const kept = (store: Store): WriteBackCache<DeliveryRow> =>
-  store.kept(
+const deliveryCache = (store: Store): WriteBackCache<DeliveryRow> =>
+  store.cacheOf(
     'deliveries',
     () =>
       new WriteBackCache(
@@ -124,7 +124,7 @@ const kept = (store: Store): WriteBackCache<DeliveryRow> =>
 /** Applies an entry of a delivery. Test deliveries and callbacks of interactions are not listed. */
 export function applyDelivery(store: Store, { entry }: PlacedEntry): void {
   const project = store.numberOf(entry.project)
-  const rows = kept(store)
+  const rows = deliveryCache(store)
   for (const event of entry.events as readonly DeliveryEvent[]) {
     if (event.type === 'delivery.opened') {
       const {

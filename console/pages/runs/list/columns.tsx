@@ -8,13 +8,13 @@ import { Duration, Time } from '../../../design/time.tsx'
 import { StatusBadge } from '../status.tsx'
 import { runsText } from '../text.ts'
 import type { RunChange } from './changes.ts'
-import type { KeptRun } from './kept.ts'
+import type { ListedRun } from './listed-run.ts'
 import { listText as text } from './text.ts'
 import type { Names } from './toolbar.tsx'
 
 /** A run as the list shows it: its record, and its change since the record was loaded. */
 export interface ShownRun {
-  readonly run: KeptRun
+  readonly run: ListedRun
   readonly change: RunChange | undefined
   readonly names: Names
 }

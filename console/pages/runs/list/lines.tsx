@@ -3,7 +3,7 @@ import type { ComponentChildren } from 'preact'
 import { useCallback, useMemo } from 'preact/hooks'
 import type { RunChanges } from './changes.ts'
 import { columns, definitionOf, StatusCell } from './columns.tsx'
-import type { KeptRun } from './kept.ts'
+import type { ListedRun } from './listed-run.ts'
 import { listText as text } from './text.ts'
 import type { Names } from './toolbar.tsx'
 
@@ -14,7 +14,7 @@ interface Lines {
   /** A value of `grid-template-columns`. */
   readonly columns: string
   readonly head: readonly ComponentChildren[]
-  readonly render: (run: KeptRun) => {
+  readonly render: (run: ListedRun) => {
     readonly cells: readonly ComponentChildren[]
     readonly selected: boolean
   }
@@ -39,9 +39,9 @@ export function useLines({
   readonly project: string
   readonly names: Names
   readonly changes: RunChanges
-  readonly selected: ReadonlyMap<string, KeptRun>
+  readonly selected: ReadonlyMap<string, ListedRun>
   readonly chosen: readonly string[]
-  readonly toggle: ((run: KeptRun) => void) | undefined
+  readonly toggle: ((run: ListedRun) => void) | undefined
   readonly onFocus: (id: string) => void
 }): Lines {
   const version = changes.version.value
@@ -53,7 +53,7 @@ export function useLines({
     [shownNames],
   )
   const render = useCallback(
-    (run: KeptRun) => {
+    (run: ListedRun) => {
       const shown = { run, names, change: changes.of(run.id) }
       const own = run.name || run.external_id || ''
       const label = own === '' && isNarrow ? definitionOf(shown) : own

@@ -21,8 +21,8 @@ import { BulkDialog } from './bulk.tsx'
 import { MAX_NEWS, useRunChanges } from './changes.ts'
 import { ColumnsDialog, chosenColumns } from './columns.tsx'
 import { filterOf, listInput, queryOf, type RunSort, sortOf } from './filters.ts'
-import { type KeptRun, keptRun, runPacking } from './kept.ts'
 import { useLines } from './lines.tsx'
+import { type ListedRun, listedRun, runPacking } from './listed-run.ts'
 import { useNames } from './names.ts'
 import { useColumns } from './preferences.ts'
 import { listText as text } from './text.ts'
@@ -44,7 +44,7 @@ export default function RunsPage({ params }: PageProps) {
   const filter = filterOf(query)
   const sort = sortOf(query)
   const input = listInput(project, query)
-  const list = useList('run.list', input, { keep: keptRun, packing: runPacking })
+  const list = useList('run.list', input, { keep: listedRun, packing: runPacking })
   const count = useQuery('run.count', { project, ...filter } as never)
   const { list: items, error, loading, more } = useShown(list)
   const shown = useRef(items)
@@ -65,7 +65,7 @@ export default function RunsPage({ params }: PageProps) {
   const names = useNames(project)
   const [stored, storeColumns] = useColumns(project)
   const chosen = chosenColumns(stored)
-  const [selected, setSelected] = useState<ReadonlyMap<string, KeptRun>>(new Map())
+  const [selected, setSelected] = useState<ReadonlyMap<string, ListedRun>>(new Map())
   const [current, setCurrent] = useState<string>()
   const [open, setOpen] = useState<Open>()
   useEffect(() => setSelected(new Map()), [query.toString()])
@@ -75,7 +75,7 @@ export default function RunsPage({ params }: PageProps) {
     const next = all.at(Math.max(0, Math.min(all.length - 1, at + by)))
     if (next) setCurrent(next.id)
   }
-  const toggle = (run: KeptRun | undefined): void => {
+  const toggle = (run: ListedRun | undefined): void => {
     if (!run) return
     const next = new Map(selected)
     if (!next.delete(run.id)) next.set(run.id, run)

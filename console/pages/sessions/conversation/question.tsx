@@ -1,7 +1,7 @@
 /** A question of an agent: a form while it can be answered, then its outcome. */
 
 import { useId, useState } from 'preact/hooks'
-import { questionOf } from '../../../../client/transcript/tools.ts'
+import { questionOf } from '../../../../protocol/interactions/question.ts'
 import type { Interaction, Question } from '../../../../protocol/interactions/schema.ts'
 import { ApiError, call } from '../../../api/client.ts'
 import { Button } from '../../../design/button.tsx'

@@ -2,7 +2,7 @@
 import t from 'tap'
 import { organizationActor } from '../../../../actors/projects/organization/organization.ts'
 import type { OrganizationState } from '../../../../actors/projects/organization/state.ts'
-import type { ConsoleGrant, KeptConsoleSession } from '../../../../protocol/access/console-rows.ts'
+import type { ConsoleGrant, ConsoleSessionState } from '../../../../protocol/access/console-rows.ts'
 import { given, type Outcome, type Scene, START, typesOf } from '../../../support/given.ts'
 
 const HOUR_MS = 3_600_000
@@ -26,7 +26,7 @@ const open = (
   joins?: string,
 ) => scene.when('console_session.open', { hash, ...TIMES, ...rights, joins }, { at })
 const found = (scene: Scene<OrganizationState>, hash: string) =>
-  scene.ask('console_session', { hash }) as { session: KeptConsoleSession } | null
+  scene.ask('console_session', { hash }) as { session: ConsoleSessionState } | null
 const idOf = (outcome: Outcome<OrganizationState>) => (outcome.reply as { id: string }).id
 
 t.test('a session is found by its hash until it is idle, or too old', async (t) => {
@@ -137,7 +137,7 @@ t.test('an account joins the users of a person; a project to come belongs to nob
   const signed = open(open(both, 'a', { account: 'ann' }), 'b', { account: 'bob' })
   t.match(found(signed, 'a'), { session: { method: 'oidc' }, users: { prj_1: 'user_1' } })
   const own = (principals: string[]) =>
-    signed.ask('console_sessions', { principals }) as KeptConsoleSession[]
+    signed.ask('console_sessions', { principals }) as ConsoleSessionState[]
   t.equal(own(['user_1']).length, 1)
   t.equal(own(['']).length, 0, 'the empty id of a user to come is nobody')
   const again = open(signed, 'c', { account: 'ann' }, START + 1, 'a')

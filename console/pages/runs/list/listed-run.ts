@@ -4,7 +4,7 @@ import { packingOf } from '../../../api/packed.ts'
 
 type Text = string | undefined
 /** A run in the list. It has only the fields that the list shows, to save memory. */
-export interface KeptRun {
+export interface ListedRun {
   readonly id: string
   readonly status: Run['status']
   readonly name: Text
@@ -24,7 +24,7 @@ export interface KeptRun {
 }
 
 /** Returns the fields of a run that the list shows. */
-export function keptRun(run: Run): KeptRun {
+export function listedRun(run: Run): ListedRun {
   const isLoop = 'loop_id' in run
   return {
     id: run.id,
@@ -46,7 +46,7 @@ export function keptRun(run: Run): KeptRun {
 }
 
 /** Converts runs of the list to values for `PackedItems`, and back. */
-export const runPacking = packingOf<KeptRun>([
+export const runPacking = packingOf<ListedRun>([
   'id',
   'status',
   'name',

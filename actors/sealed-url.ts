@@ -7,10 +7,10 @@ import { timestamp } from '../protocol/common.ts'
 import { type Refusal, refuseFields } from '../protocol/errors.ts'
 import {
   type ChangedUrlParts,
-  type KeptUrl,
-  keepUrl,
   maskUrl,
+  resolveMasks,
   type SealedPart,
+  type SealedUrl,
   type SentParts,
   sameParts,
   type UrlParts,
@@ -25,12 +25,16 @@ type UrlChange<T> = Change<T> & ChangedUrlParts
  * Returns the URL of a new record in its stored form. A masked value is refused, because there is
  * no earlier value for it.
  */
-export function newUrl(field: string, url: string, sent: SentParts | undefined): KeptUrl | Refusal {
-  const kept = keepUrl(url, sent, undefined)
+export function newUrl(
+  field: string,
+  url: string,
+  sent: SentParts | undefined,
+): SealedUrl | Refusal {
+  const kept = resolveMasks(url, sent, undefined)
   return 'fault' in kept ? refuseFields({ field, message: kept.fault, actual: maskUrl(url) }) : kept
 }
 /** Returns the sealed values of a URL in the form in which events and states store them. */
-export const partsOf = ({ parts }: Partial<KeptUrl>): UrlParts =>
+export const partsOf = ({ parts }: Partial<SealedUrl>): UrlParts =>
   parts ? { url_parts: parts } : {}
 /**
  * Returns the sealed values of a URL after an event, in the form in which the state stores them.
@@ -67,7 +71,7 @@ export function changeWithUrl<
   if (!url) return change
   const stored = record[field]
   const before = stored ? { url: stored, ...(kept && { parts: kept }) } : undefined
-  const next = keepUrl(url, sent, before)
+  const next = resolveMasks(url, sent, before)
   if ('fault' in next) return refuseFields({ field, message: next.fault, actual: maskUrl(url) })
   if (next === before || (next.url === stored && sameParts(before, next))) return change
   const set = { ...change?.patch, [field]: next.url, updated_at: timestamp(at) } as Patch<T>
