@@ -255,16 +255,18 @@ async function replayFrom(
     const places: PlacedEntry[] = []
     for (const stored of some) {
       const envelope = await decode(stored.data, blobs)
-      // Each envelope must follow the one that was read before it. Envelopes before the first one
-      // must be covered by the checkpoint, or have been deleted on purpose.
+      // Each envelope must follow the one that was read before it. The state must cover the
+      // envelopes before the first one, also those that were deleted on purpose.
       const follows =
         prev === undefined
-          ? envelope.prev <= checkpoint ||
-            (envelope.prev < first && (state === 0 || envelope.prev <= state))
+          ? envelope.prev <= checkpoint || (envelope.prev < first && envelope.prev <= state)
           : envelope.prev === prev
       if (!follows)
         throw new JournalHole(
-          `entry ${envelope.prev} of shard ${name} is missing before ${stored.sequence}`,
+          prev === undefined && envelope.prev < first
+            ? `the journal begins at ${first}, and no stored state covers the entries of ` +
+                `shard ${name} before it`
+            : `entry ${envelope.prev} of shard ${name} is missing before ${stored.sequence}`,
         )
       prev = stored.sequence
       places.push(...placeEntries(stored.sequence, envelope))

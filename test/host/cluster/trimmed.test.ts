@@ -48,3 +48,27 @@ t.test('an owner whose entries are deleted while it is idle is followed by anoth
   t.match(reply(await next.submit(command(runId(1), 'add', { by: 1 }, 'again'))), { count: 8 })
   next.drop()
 })
+
+t.test('a shard is not served without the stored state of its deleted entries', async (t) => {
+  const world = new ToyWorld()
+  const shard = await world.owner()
+  for (const n of [1, 2]) await shard.submit(command(runId(n), 'add', { by: n }))
+  await world.clock.advance(5000)
+  await shard.submit(command(runId(2), 'add', { by: 1 }))
+  shard.drop()
+  trim(world, 2)
+  world.snapshots.values.clear()
+  const damages: string[] = []
+  const deps = {
+    ...world.deps(),
+    damaged: (_: number, reason: string) => void damages.push(reason),
+  }
+  const next = await world.owner(0, deps)
+  const refused = { refused: 'journal_damaged' }
+  t.match(await next.submit(command(runId(1), 'add', { by: 1 })), refused)
+  t.match(await countOf(next, 1), refused, 'its entries are not silently absent')
+  t.same(damages, [
+    'the journal begins at 3, and no stored state covers the entries of shard 0.0 before it',
+  ])
+  next.drop()
+})
