@@ -55,13 +55,15 @@ export type Change =
 /**
  * The changes since a client's cursor, represented by the current state of the changed records.
  * `rows` are the streaming rows with their content so far. `begun` are the turns whose start the
- * client has received. `at` is the time in Unix milliseconds.
+ * client has received. `at` is the time in Unix milliseconds. `tail`: whether the client has joined,
+ * so that the changes must be sent in the order in which they were committed.
  */
 export interface Caught {
   readonly page: TranscriptPage
   readonly rows: readonly TranscriptMessage[]
   readonly begun: ReadonlySet<string>
   readonly at: number
+  readonly tail: boolean
 }
 /**
  * The reason why the server ends a stream: the client has nothing to wait for (`idle`), or it
