@@ -148,11 +148,8 @@ function textOf(value: unknown, zone?: string): string {
   if (value === undefined || value === null) return ''
   if (typeof value === 'string' && TIME.test(value))
     return new Date(value).toLocaleString('sv-SE', zone === undefined ? {} : { timeZone: zone })
-  if (Array.isArray(value))
-    return value.every((part) => typeof part === 'string') ? value.join(',') : ''
-  return typeof value === 'object'
-    ? ''
-    : String(value).replace(/[\u0000-\u001f\u007f-\u009f]+/g, ' ')
+  if (typeof value === 'object' && !isPlain(value)) return ''
+  return String(value).replace(/[\u0000-\u001f\u007f-\u009f]+/g, ' ')
 }
 const clipped = (text: string, most: number): string =>
   text.length > most ? `${text.slice(0, most - 1)}…` : text

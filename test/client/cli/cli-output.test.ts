@@ -43,7 +43,8 @@ t.test('a list is a table with the columns that fit', async (t) => {
 })
 
 t.test('text from others cannot move the cursor of the terminal', async (t) => {
-  const text = formatReply({ items: [{ id: 'a', name: '\u001b[2Jgone\nnext' }] }, 'table', 80)
+  const item = { id: 'a', name: '\u001b[2Jgone\nnext', list: ['\u001b]0;title', 'one\ntwo'] }
+  const text = formatReply({ items: [item] }, 'table', 80)
   t.notMatch(text, /\u001b/)
   t.equal(text.split('\n').length, 2)
 })
