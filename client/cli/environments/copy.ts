@@ -11,7 +11,7 @@ import {
   renameSync,
   rmSync,
   statSync,
-  writeSync,
+  writeFileSync,
 } from 'node:fs'
 import { basename, join } from 'node:path'
 import type { Command } from 'commander'
@@ -166,7 +166,7 @@ async function download(act: Act, path: string, to: string, shell: Shell): Promi
         offset: at,
       })
       const bytes = Buffer.from(String(read['content'] ?? ''), 'base64')
-      writeSync(out, bytes)
+      writeFileSync(out, bytes)
       at += bytes.length
       next = read['next_offset']
       if (typeof next === 'number' && next !== at)
