@@ -153,6 +153,9 @@ async function rename(act: Act, part: string, path: string, size: number): Promi
 async function download(act: Act, path: string, to: string, shell: Shell): Promise<void> {
   const isFolder = to.endsWith('/') || statSync(to, { throwIfNoEntry: false })?.isDirectory()
   const file = isFolder ? join(to, basename(path)) : to
+  // The copy replaces its target, which must not happen to a device or a pipe.
+  if (statSync(file, { throwIfNoEntry: false })?.isFile() === false)
+    throw new Mistake(`${file} is not a file.`)
   const part = `${file}.${randomUUID().slice(0, 8)}.part`
   const out = openSync(part, 'wx')
   const bar = shell.progress?.('bytes')
