@@ -4,6 +4,7 @@
  */
 import Table from 'cli-table3'
 import { stringify } from 'yaml'
+import { escapeControls } from '../plain.ts'
 import { Mistake } from './mistake.ts'
 
 /**
@@ -60,7 +61,7 @@ export function formatReply(reply: unknown, format: Format, width: number, zone?
     return (items ?? [reply]).map((record) => memberOf(record, path)).join('\n')
   }
   if (format === 'yaml' || items === undefined)
-    return stringify(reply, { lineWidth: format === 'yaml' ? 0 : width }).trimEnd()
+    return escapeControls(stringify(reply, { lineWidth: format === 'yaml' ? 0 : width }).trimEnd())
   return tableOf(items, format === 'wide' ? Number.POSITIVE_INFINITY : width, zone)
 }
 
