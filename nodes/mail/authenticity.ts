@@ -4,6 +4,7 @@
  */
 import { Resolver } from 'node:dns/promises'
 import { type AuthenticateResult, authenticate, type DNSResolver } from 'mailauth'
+import { withLineEnds, withoutFields } from './raw-message.ts'
 
 /**
  * The result of each check is one of the names that the standards define: `pass`, `fail`,
@@ -29,8 +30,10 @@ export interface Transaction {
 
 /** Maximum time in milliseconds for all DNS lookups of a message together. */
 const TIMEOUT_MS = 5000
-/** Maximum number of DKIM results of a message. */
+/** Maximum number of signatures of a message that are verified. */
 const SIGNATURES = 10
+/** Maximum length of a field `Received` in bytes. Parsing longer ones takes quadratic time. */
+const MAX_RECEIVED_BYTES = 2048
 
 /**
  * Creates a resolver that queries the given DNS servers (`address` or `address:port`), or those of
@@ -45,9 +48,11 @@ export function resolverOf(servers: readonly string[]): DNSResolver {
 /**
  * Authenticates a message. The promise never rejects. If the authentication fails or takes too
  * long, SPF and DMARC are `temperror`, and there are no DKIM results.
+ * @param header length of the header block in bytes.
  */
 export async function authenticityOf(
   raw: Buffer,
+  header: number,
   transaction: Transaction,
   resolver: DNSResolver,
 ): Promise<Authenticity> {
@@ -56,13 +61,31 @@ export async function authenticityOf(
     timer = setTimeout(() => done(undefined), TIMEOUT_MS)
   })
   try {
-    const judged = authenticate(raw, { ...transaction, trustReceived: false, resolver })
+    const judged = authenticate(withLineEnds(relevant(raw, header)), {
+      ...transaction,
+      trustReceived: false,
+      resolver,
+      disableArc: true,
+      disableBimi: true,
+    })
     return shown(await Promise.race([judged, late]))
   } catch {
     return shown(undefined)
   } finally {
     clearTimeout(timer)
   }
+}
+
+/** Returns the message without the fields that are not verified. */
+function relevant(raw: Buffer, header: number): Buffer {
+  let signatures = 0
+  return withoutFields(
+    raw,
+    header,
+    (name, length) =>
+      (name === 'received' && length > MAX_RECEIVED_BYTES) ||
+      (name === 'dkim-signature' && ++signatures > SIGNATURES),
+  )
 }
 
 const shown = (judged: AuthenticateResult | undefined): Authenticity => ({

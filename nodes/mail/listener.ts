@@ -9,20 +9,18 @@
  * M2. Only the addresses of active agents are accepted. The listener relays nothing and sends no
  *     e-mail.
  * M3. The size of a message, the number of its recipients, the number of connections, their
- *     duration and their idle time are bounded.
+ *     duration and their idle time are bounded. Messages are parsed in other threads (`reader.ts`).
  */
 import { createHash } from 'node:crypto'
 import type { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
-import type { DNSResolver } from 'mailauth'
 import { SMTPServer, type SMTPServerSession } from 'smtp-server'
 import { publishEvent } from '../../gateway/commands/publish-idempotently.ts'
 import type { World } from '../../gateway/ports.ts'
 import type { Agent } from '../../protocol/agents/schema.ts'
 import { isRefusal } from '../../protocol/errors.ts'
 import type { ServicePublication } from '../../protocol/events/sources.ts'
-import { authenticityOf } from './authenticity.ts'
-import { eventOf, messageIdOf, parseMessage } from './message.ts'
+import type { MailReader } from './reader.ts'
 
 export interface MailSettings {
   readonly host: string
@@ -70,13 +68,13 @@ const later = (): Error => answer(451, '4.3.0 The message cannot be stored now; 
 
 /**
  * Listens for messages.
- * @param resolver resolves names for SPF, DKIM and DMARC.
+ * @param reader reads the messages. The listener stops it.
  * @throws Error when the port cannot be opened.
  */
 export async function listenForMail(
   world: Needs,
   settings: MailSettings,
-  resolver: DNSResolver,
+  reader: MailReader,
 ): Promise<MailListener> {
   const { domain, limit, tls, host } = settings
   const server = new SMTPServer({
@@ -106,7 +104,7 @@ export async function listenForMail(
       )
     },
     onData: (stream, session, done) => {
-      receive(world, settings, resolver, stream, session).then(
+      receive(world, settings, reader, stream, session).then(
         () => done(null, 'OK: committed'),
         (error: unknown) => {
           if (!(error instanceof Error && 'responseCode' in error))
@@ -135,7 +133,13 @@ export async function listenForMail(
     })
   })
   world.log.info({ event: 'mail_listening', host, port, domain }, 'SMTP listener started')
-  return { port, stop: () => new Promise((closed) => server.close(() => closed())) }
+  return {
+    port,
+    async stop() {
+      await new Promise<void>((closed) => server.close(closed))
+      await reader.stop()
+    },
+  }
 }
 
 /** Returns the agent with the given address, or the reply that rejects the address. */
@@ -170,34 +174,37 @@ const agentIdOf = (local: string): string | undefined => {
 }
 
 /**
- * Accepts a message: reads it completely (M3), authenticates it, and publishes it for each
- * recipient (M1).
+ * Accepts a message: receives it completely, reads it, and publishes it for each recipient (M1).
  * @throws an SMTP reply when the message is not accepted.
  */
 async function receive(
   world: Needs,
   { domain, limit }: MailSettings,
-  resolver: DNSResolver,
+  reader: MailReader,
   stream: Readable & { sizeExceeded?: boolean },
   session: SMTPServerSession,
 ): Promise<void> {
   const raw = await read(stream, limit)
   if (raw === undefined) throw answer(552, `5.3.4 The message is larger than ${limit} bytes`)
-  const mail = await parseMessage(raw).catch(() => undefined)
-  if (!mail) throw answer(554, '5.6.0 The message cannot be read')
   const { mailFrom, rcptTo } = session.envelope
-  const authenticity = await authenticityOf(
+  const message = await reader.read({
     raw,
-    {
+    transaction: {
       ip: session.remoteAddress,
       helo: session.hostNameAppearsAs || '',
       sender: mailFrom ? mailFrom.address : '',
       mta: domain,
     },
-    resolver,
-  )
-  const message_id =
-    messageIdOf(mail) ?? `${createHash('sha256').update(raw).digest('hex')}@${domain}`
+    at: world.now(),
+  })
+  if ('error' in message) {
+    world.log.warn(
+      { event: 'mail_unreadable', reason: message.error },
+      'e-mail message not readable',
+    )
+    throw answer(554, `5.6.0 The message ${message.error}`)
+  }
+  const { message_id, content } = message
   const named = new Set(rcptTo.map(({ address }) => address.toLowerCase()))
   for (const address of named) {
     const recipient = await recipientOf(world, domain, address)
@@ -207,7 +214,7 @@ async function receive(
       event_type: 'email.received',
       source_kind: 'email',
       source_id: message_id,
-      event: eventOf(mail, message_id, { agent_id: agent.id, at: world.now(), authenticity }),
+      event: { ...content, agent_id: agent.id },
       meta: { agent_id: agent.id },
       depth: 0,
       dedup_key: `email:${agent.id}:${createHash('sha256').update(message_id).digest('hex')}`,

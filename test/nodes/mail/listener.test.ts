@@ -4,6 +4,7 @@ import { connect } from 'node:net'
 import t from 'tap'
 import type { World } from '../../../gateway/ports.ts'
 import { listenForMail } from '../../../nodes/mail/listener.ts'
+import { createMailReader } from '../../../nodes/mail/reader.ts'
 import { ManualClock, silentLog } from '../../support/memory.ts'
 
 t.test('a connection ends after ten minutes, even if it is not silent', async (t) => {
@@ -13,7 +14,7 @@ t.test('a connection ends after ten minutes, even if it is not silent', async (t
     later: (ms: number, run: () => void) => clock.later(ms, run),
   } as unknown as World
   const settings = { host: '127.0.0.1', port: 0, domain: 'agents.example', limit: 1000 }
-  const listener = await listenForMail(world, settings, async () => [])
+  const listener = await listenForMail(world, settings, createMailReader(1000, [], world.later))
   t.teardown(() => listener.stop())
   const socket = connect(listener.port, '127.0.0.1')
   socket.on('error', () => {})

@@ -6,7 +6,6 @@ import t from 'tap'
 import { eventOf, messageIdOf, parseMessage } from '../../../nodes/mail/message.ts'
 
 const received = {
-  agent_id: 'agt_1',
   at: Date.UTC(2031, 1, 3),
   authenticity: { spf: 'none', dkim: [], dmarc: 'none' },
 }
@@ -19,6 +18,7 @@ t.test('HTML without a plain part is converted to text', async (t) => {
   t.match(await parse('Content-Type: text/html\r\n\r\n<p>Hello</p>'), {
     text: 'Hello',
     html: /<p>/,
+  })
   const parts = ['text/plain\r\n\r\n \r\n', 'text/html\r\n\r\n<p>Hello</p>\r\n']
   t.match(
     await parse(
@@ -37,7 +37,6 @@ t.test('a cut leaves no half of a surrogate pair', async (t) => {
   t.equal(event['subject'], 's'.repeat(997))
   t.equal(event['text'], 'x'.repeat(99_999))
   t.equal(event['truncated'], true)
-  })
 })
 
 t.test('long members are cut, and the event is marked as truncated', async (t) => {
