@@ -76,13 +76,17 @@ export async function authenticityOf(
   }
 }
 
-/** Returns the message without the fields that are not verified. */
+/**
+ * Returns the message without the fields that are not verified. `mailauth` parses the fields of ARC
+ * even if ARC is disabled, and their values can change the prototype of all objects.
+ */
 function relevant(raw: Buffer, header: number): Buffer {
   let signatures = 0
   return withoutFields(
     raw,
     header,
     (name, length) =>
+      name.startsWith('arc-') ||
       (name === 'received' && length > MAX_RECEIVED_BYTES) ||
       (name === 'dkim-signature' && ++signatures > SIGNATURES),
   )
