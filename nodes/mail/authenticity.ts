@@ -3,6 +3,7 @@
  * results are recorded, but not enforced. Conditions of triggers can test them.
  */
 import { Resolver } from 'node:dns/promises'
+import { domainToASCII } from 'node:url'
 import { type AuthenticateResult, authenticate, type DNSResolver } from 'mailauth'
 import { withLineEnds, withoutFields } from './raw-message.ts'
 
@@ -27,6 +28,14 @@ export interface Transaction {
   /** Name of this server. */
   readonly mta: string
 }
+/** A parsed message. */
+export interface Parsed {
+  readonly raw: Buffer
+  /** Length of the header block in bytes. */
+  readonly header: number
+  /** Address of the author. */
+  readonly author: string
+}
 
 /** Maximum time in milliseconds for all DNS lookups of a message together. */
 const TIMEOUT_MS = 5000
@@ -47,12 +56,12 @@ export function resolverOf(servers: readonly string[]): DNSResolver {
 
 /**
  * Authenticates a message. The promise never rejects. If the authentication fails or takes too
- * long, SPF and DMARC are `temperror`, and there are no DKIM results.
- * @param header length of the header block in bytes.
+ * long, SPF and DMARC are `temperror`, and there are no DKIM results. DMARC is `permerror` if the
+ * result refers to another author: the parsers of the address and of its domain are different, and
+ * a hostile field `From` can have a different meaning for each.
  */
 export async function authenticityOf(
-  raw: Buffer,
-  header: number,
+  { raw, header, author }: Parsed,
   transaction: Transaction,
   resolver: DNSResolver,
 ): Promise<Authenticity> {
@@ -68,9 +77,9 @@ export async function authenticityOf(
       disableArc: true,
       disableBimi: true,
     })
-    return shown(await Promise.race([judged, late]))
+    return shown(await Promise.race([judged, late]), author)
   } catch {
-    return shown(undefined)
+    return shown(undefined, author)
   } finally {
     clearTimeout(timer)
   }
@@ -92,11 +101,23 @@ function relevant(raw: Buffer, header: number): Buffer {
   )
 }
 
-const shown = (judged: AuthenticateResult | undefined): Authenticity => ({
+const shown = (judged: AuthenticateResult | undefined, author: string): Authenticity => ({
   spf: judged ? (judged.spf ? judged.spf.status.result : 'none') : 'temperror',
   dkim: (judged?.dkim.results ?? [])
     .filter(({ signingDomain }) => signingDomain)
     .slice(0, SIGNATURES)
     .map(({ signingDomain, status }) => ({ domain: signingDomain ?? '', result: status.result })),
-  dmarc: judged ? (judged.dmarc ? judged.dmarc.status.result : 'none') : 'temperror',
+  dmarc: judged ? dmarcOf(judged, author) : 'temperror',
 })
+function dmarcOf({ dmarc, dkim }: AuthenticateResult, author: string): string {
+  if (!dmarc) return 'none'
+  const domain = domainOf(author)
+  return domain !== '' && domain === domainOf(dkim.headerFrom[0] ?? '')
+    ? dmarc.status.result
+    : 'permerror'
+}
+/** Returns the domain of an address in ASCII; empty if the address or its domain is not valid. */
+function domainOf(address: string): string {
+  const [, domain = ''] = /^[^@]+@([^@\s/?#\\:[\]]+)$/.exec(address) ?? []
+  return domainToASCII(domain)
+}

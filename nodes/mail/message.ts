@@ -55,6 +55,9 @@ export const messageIdOf = ({ messageId }: ParsedMail): string | undefined => {
   return id ? header(id) : undefined
 }
 
+/** Returns the address of the author, as the event shows it; empty if the message has none. */
+export const authorOf = ({ from }: ParsedMail): string => addressesOf(from)[0] ?? ''
+
 /**
  * Returns the payload of `email.received` for a message, without `agent_id`.
  * @param message_id identifies the message. The caller derives it from the content if the message
@@ -72,7 +75,7 @@ export function eventOf(
   const cut = text.length > MAX.text || (html?.length ?? 0) > MAX.html
   return {
     message_id,
-    from: addressesOf(mail.from)[0] ?? '',
+    from: authorOf(mail),
     to: addressesOf(mail.to),
     cc: addressesOf(mail.cc),
     subject: header(mail.subject ?? ''),

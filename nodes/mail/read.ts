@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto'
 import type { DNSResolver } from 'mailauth'
 import type { JsonObject } from '../../protocol/common.ts'
 import { authenticityOf, type Transaction } from './authenticity.ts'
-import { eventOf, messageIdOf, parseMessage } from './message.ts'
+import { authorOf, eventOf, messageIdOf, parseMessage } from './message.ts'
 import { measured } from './raw-message.ts'
 
 export interface Message {
@@ -31,7 +31,11 @@ export async function readMessage(
   if ('error' in size) return size
   const mail = await parseMessage(raw).catch(() => undefined)
   if (!mail) return { error: 'cannot be read' }
-  const authenticity = await authenticityOf(raw, size.header, transaction, resolver)
+  const authenticity = await authenticityOf(
+    { raw, header: size.header, author: authorOf(mail) },
+    transaction,
+    resolver,
+  )
   const message_id =
     messageIdOf(mail) ?? `${createHash('sha256').update(raw).digest('hex')}@${transaction.mta}`
   return { message_id, content: eventOf(mail, message_id, { at, authenticity }) }

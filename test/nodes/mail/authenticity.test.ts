@@ -1,6 +1,7 @@
-/** The authentication of messages with hostile headers. */
+/** The authentication of messages with hostile headers, and the author that DMARC refers to. */
 import t from 'tap'
 import { authenticityOf } from '../../../nodes/mail/authenticity.ts'
+import { authorOf, parseMessage } from '../../../nodes/mail/message.ts'
 import { measured } from '../../../nodes/mail/raw-message.ts'
 
 const records: Readonly<Record<string, string>> = {
@@ -23,7 +24,9 @@ async function check(header: string) {
     sender: 'eve@evil.example',
     mta: 'agents.example',
   }
-  return authenticityOf(raw, size.header, transaction, resolver)
+  const author = authorOf(await parseMessage(raw))
+  const found = await authenticityOf({ raw, header: size.header, author }, transaction, resolver)
+  return { author, ...found }
 }
 
 t.test('a message with fields of other systems changes nothing in this process', async (t) => {
@@ -35,4 +38,31 @@ t.test('a message with fields of other systems changes nothing in this process',
       await check(`${before}${name}: i=1; m; spf=pass __proto__.polluted=yes\r\nX: y`)
       t.notOk('polluted' in {}, `${before}${name}`)
     }
+})
+
+t.test('DMARC refers to the author that the event shows', async (t) => {
+  t.match(await check('From: Eve <EVE@evil.example>'), {
+    author: 'eve@evil.example',
+    spf: 'pass',
+    dmarc: 'pass',
+  })
+  const forged = [
+    'From: <=?utf-8*@evil.example?Q?boss=40good.example?=>',
+    'From: eve@evil.example?Q?.good.example',
+    'From: eve@evil.example#.good.example',
+    'From: <eve@evil.example/.good.example>',
+    'From: <eve@evil.example@good.example>',
+    'From: boss@good.example\r\nFrom: eve@evil.example',
+    'From: boss@good.example, eve@evil.example',
+    'From: staff: boss@good.example;, eve@evil.example',
+    'From: "boss@good.example" <eve@evil.example>',
+    'From: boss@good.example <eve@evil.example>',
+    'From: boss@good.example (<eve@evil.example>)',
+    'From: (\\) boss@good.example (x) <eve@evil.example>',
+    '\r\nFrom: eve@evil.example',
+  ]
+  for (const header of forged) {
+    const { author, dmarc } = await check(header)
+    t.ok(dmarc !== 'pass' || author === 'eve@evil.example', `${header}: ${author} ${dmarc}`)
+  }
 })
