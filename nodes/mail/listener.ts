@@ -14,6 +14,7 @@
 import { createHash } from 'node:crypto'
 import type { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
+import { domainToASCII } from 'node:url'
 import { SMTPServer, type SMTPServerSession } from 'smtp-server'
 import { publishEvent } from '../../gateway/commands/publish-idempotently.ts'
 import type { World } from '../../gateway/ports.ts'
@@ -149,7 +150,8 @@ async function recipientOf(
   address: string,
 ): Promise<Recipient | Error> {
   const at = address.lastIndexOf('@')
-  if (address.slice(at + 1).toLowerCase() !== domain)
+  // The SMTP server decodes internationalized domains.
+  if (domainToASCII(address.slice(at + 1)) !== domain)
     return answer(550, '5.7.1 This server accepts e-mail for its own domain only')
   const id = agentIdOf(address.slice(0, at))
   const unknown = answer(550, '5.1.1 No such address')
