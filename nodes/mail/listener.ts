@@ -108,7 +108,12 @@ export async function listenForMail(
       receive(world, settings, reader, stream, session).then(
         () => done(null, 'OK: committed'),
         (error: unknown) => {
-          if (!(error instanceof Error && 'responseCode' in error))
+          if (isLost(error))
+            world.log.debug(
+              { event: 'mail_connection_lost' },
+              'SMTP connection lost during a message',
+            )
+          else if (!(error instanceof Error && 'responseCode' in error))
             world.log.error(
               { event: 'mail_receive_failed', err: error },
               'e-mail message not received',
@@ -142,6 +147,10 @@ export async function listenForMail(
     },
   }
 }
+
+/** Whether an error means that the client has disconnected before the end of its message. */
+const isLost = (error: unknown): boolean =>
+  error instanceof Error && 'code' in error && error.code === 'ECONNECTION'
 
 /** Returns the agent with the given address, or the reply that rejects the address. */
 async function recipientOf(

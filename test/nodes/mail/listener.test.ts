@@ -12,8 +12,10 @@ const agent = 'agt_01M8K4XVA1B5B0ZWM561BEE8ZN'
 /** Starts a listener for one agent, and opens a connection to it. */
 async function connected(t: Test, domain: string) {
   const clock = new ManualClock()
+  const logged: string[] = []
+  const note = ({ event }: { readonly event: string }): void => void logged.push(event)
   const world = {
-    log: silentLog,
+    log: { ...silentLog, error: note, warn: note, debug: note },
     later: (ms: number, run: () => void) => clock.later(ms, run),
     everywhere: async () => [{ project: 'prj_1' }],
     view: async () => ({ id: agent, status: 'active', email_address: 'any' }),
@@ -30,7 +32,7 @@ async function connected(t: Test, domain: string) {
     const [reply] = (await once(socket, 'data')) as [Buffer]
     return reply.toString()
   }
-  return { clock, socket, say }
+  return { clock, socket, say, logged, stop: () => listener.stop() }
 }
 
 t.test('a connection ends after ten minutes, even if it is not silent', async (t) => {
@@ -60,4 +62,16 @@ t.test('the domain of an address is compared in any case and form', async (t) =>
     for (const one of [`x.${domain}`, 'example', `${domain}.example`])
       t.match(await say(`RCPT TO:<${agent}@${one}>`), /^550/, one)
   }
+})
+
+t.test('a client that disconnects during a message is not an error', async (t) => {
+  const { socket, say, logged, stop } = await connected(t, 'agents.example')
+  await say('EHLO mail.example')
+  await say('MAIL FROM:<ada@example.org>')
+  await say(`RCPT TO:<${agent}@agents.example>`)
+  t.match(await say('DATA'), /^354/)
+  socket.end('Subject: half a mess')
+  await once(socket, 'close')
+  await stop()
+  t.strictSame(logged, ['mail_connection_lost'])
 })
