@@ -49,6 +49,16 @@ export interface Failed {
 export type Post = (sending: Sending) => Promise<Received | Failed>
 
 const failure = (failed: Failed['failed'], message: string): Failed => ({ failed, message })
+/**
+ * Returns the message of an error. If no address of a host accepts the connection, the message is
+ * that of each attempt, because the error itself has none.
+ */
+const messageOf = (error: unknown): string =>
+  error instanceof AggregateError
+    ? [...new Set(error.errors.map(messageOf))].join(', ')
+    : error instanceof Error
+      ? error.message
+      : String(error)
 /** Returns a lookup function that always returns the checked addresses. */
 const pinned =
   (addresses: readonly Resolved[]): LookupFunction =>
@@ -80,10 +90,7 @@ export const createPost =
     const why = (error: unknown): Failed => {
       if (signal.aborted) return failure('stopped', 'the call was stopped')
       if (watch.silent()) return failure('timeout', `no response within ${timeout} ms`)
-      return failure(
-        error instanceof AddressRefused ? 'refused' : 'network',
-        error instanceof Error ? error.message : String(error),
-      )
+      return failure(error instanceof AddressRefused ? 'refused' : 'network', messageOf(error))
     }
     try {
       const addresses = await orAborted(guard.check(target.hostname), watch.signal)

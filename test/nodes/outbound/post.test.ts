@@ -103,6 +103,22 @@ t.test('a response that is incomplete or not HTTP is a network failure', async (
   }
 })
 
+t.test('a failed connection to a host with several addresses names all attempts', async (t) => {
+  const { port } = await answering(t, OK)
+  const guard = createGuard(['127.0.0.0/8'], async () => ['127.0.0.2', '127.0.0.3'])
+  const post = createPost(guard)
+  const sent = await post({
+    url: `http://receiver.example:${port}/`,
+    schemes: ['http:'],
+    headers: {},
+    body: '{}',
+    timeout: 5000,
+    most: 1000,
+    signal: new AbortController().signal,
+  })
+  t.match(sent, { failed: 'network', message: /ECONNREFUSED 127\.0\.0\.2:.*, .*127\.0\.0\.3:/ })
+})
+
 t.test('of a repeated header, the first value counts', async (t) => {
   const headers = ['1', '2'].map((n) => `Retry-After: ${n}\r\nContent-Type: text/${n}\r\n`).join('')
   const { post } = await answering(
