@@ -48,6 +48,9 @@ export interface Failed {
 /** Sends a request. Failures are returned, never thrown. */
 export type Post = (sending: Sending) => Promise<Received | Failed>
 
+/** Maximum number of interim responses (1xx) to a request. Endless ones would block the process. */
+const MAX_INTERIM_RESPONSES = 100
+
 const failure = (failed: Failed['failed'], message: string): Failed => ({ failed, message })
 /**
  * Returns the message of an error. If no address of a host accepts the connection, the message is
@@ -152,6 +155,11 @@ function exchange(
       answered,
     )
     request.on('error', reject)
+    let interim = 0
+    request.on('information', () => {
+      if (++interim > MAX_INTERIM_RESPONSES)
+        request.destroy(new Error('the receiver sent too many interim responses'))
+    })
     // Without this listener, Node.js closes the connection and emits no error.
     request.on('upgrade', (_, socket) => {
       socket.destroy()

@@ -59,6 +59,18 @@ t.test('interim responses before the response are ignored', async (t) => {
   }
 })
 
+t.test('endless interim responses are a network failure', async (t) => {
+  const { post } = await receiving(t, (socket) => {
+    const some = 'HTTP/1.1 103 Early Hints\r\n\r\n'.repeat(200)
+    const send = (): void => {
+      while (!socket.destroyed && socket.write(some));
+      socket.once('drain', send)
+    }
+    send()
+  })
+  t.match(await post(), { failed: 'network', message: /too many interim responses/ })
+})
+
 t.test('a switch of protocols is a failure and does not delay the result', async (t) => {
   const { post } = await receiving(t, (socket) =>
     socket.write('HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n'),
