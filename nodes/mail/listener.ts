@@ -8,8 +8,8 @@
  *     event twice, because events are deduplicated by message and agent.
  * M2. Only the addresses of active agents are accepted. The listener relays nothing and sends no
  *     e-mail.
- * M3. The size of a message, the number of its recipients, the number of connections, their
- *     duration and their idle time are bounded. Messages are parsed in other threads (`reader.ts`).
+ * M3. The size of a message, the size of all messages in memory, the number of recipients, the
+ *     number of connections, their duration and their idle time are bounded. Messages are parsed in other threads (`reader.ts`).
  */
 import { createHash } from 'node:crypto'
 import type { Socket } from 'node:net'
@@ -17,6 +17,7 @@ import type { Readable } from 'node:stream'
 import { domainToASCII } from 'node:url'
 import { SMTPServer, type SMTPServerSession } from 'smtp-server'
 import { publishEvent } from '../../gateway/commands/publish-idempotently.ts'
+import { createSemaphore, type Semaphore } from '../../gateway/files/semaphore.ts'
 import type { World } from '../../gateway/ports.ts'
 import type { Agent } from '../../protocol/agents/schema.ts'
 import { isRefusal } from '../../protocol/errors.ts'
@@ -48,6 +49,8 @@ type Needs = Pick<
 
 /** Maximum number of concurrent connections. */
 const MAX_CLIENTS = 100
+/** Maximum size of all messages in memory, as a multiple of the maximum size of a message. */
+const MAX_HELD = 16
 /** Maximum number of recipients of a message. */
 const MAX_RECIPIENTS = 20
 /** Milliseconds of inactivity after which a connection ends. */
@@ -78,6 +81,7 @@ export async function listenForMail(
   reader: MailReader,
 ): Promise<MailListener> {
   const { domain, limit, tls, host } = settings
+  const memory = createSemaphore(MAX_HELD * limit)
   const server = new SMTPServer({
     name: domain,
     banner: 'ready',
@@ -105,7 +109,7 @@ export async function listenForMail(
       )
     },
     onData: (stream, session, done) => {
-      receive(world, settings, reader, stream, session).then(
+      receive(world, settings, reader, memory, stream, session).then(
         () => done(null, 'OK: committed'),
         (error: unknown) => {
           if (isLost(error))
@@ -190,13 +194,27 @@ const agentIdOf = (local: string): string | undefined => {
  */
 async function receive(
   world: Needs,
-  { domain, limit }: MailSettings,
+  settings: MailSettings,
   reader: MailReader,
+  memory: Semaphore,
   stream: Readable & { sizeExceeded?: boolean },
   session: SMTPServerSession,
 ): Promise<void> {
-  const raw = await read(stream, limit)
-  if (raw === undefined) throw answer(552, `5.3.4 The message is larger than ${limit} bytes`)
+  const releases: (() => void)[] = []
+  try {
+    const raw = await read(stream, settings.limit, memory, releases)
+    await publishMessage(world, settings, reader, raw, session)
+  } finally {
+    for (const release of releases) release()
+  }
+}
+async function publishMessage(
+  world: Needs,
+  { domain }: MailSettings,
+  reader: MailReader,
+  raw: Buffer,
+  session: SMTPServerSession,
+): Promise<void> {
   const { mailFrom, rcptTo } = session.envelope
   const message = await reader.read({
     raw,
@@ -234,18 +252,34 @@ async function receive(
 }
 
 /**
- * Returns the content of a stream. If it is larger than the limit, the rest is read and discarded,
- * and the result is undefined.
+ * Returns the content of a stream. If the message is refused, the rest is read and discarded.
+ * @param releases receives the functions that release the memory of the content.
+ * @throws an SMTP reply when the content is too large, or when there is no memory for it.
  */
-async function read(stream: Readable, limit: number): Promise<Buffer | undefined> {
+async function read(
+  stream: Readable,
+  limit: number,
+  memory: Semaphore,
+  releases: (() => void)[],
+): Promise<Buffer> {
   const chunks: Buffer[] = []
   let size = 0
-  for await (const chunk of stream) {
-    size += (chunk as Buffer).length
-    if (size <= limit) chunks.push(chunk as Buffer)
-    else chunks.length = 0
+  let refused: Error | undefined
+  for await (const chunk of stream as AsyncIterable<Buffer>) {
+    size += chunk.length
+    if (size > limit) refused = answer(552, `5.3.4 The message is larger than ${limit} bytes`)
+    const release = refused ? undefined : memory.tryAcquire(chunk.length)
+    if (release) {
+      releases.push(release)
+      chunks.push(chunk)
+      continue
+    }
+    refused ??= answer(451, '4.3.1 Too many messages are being received; try again later')
+    chunks.length = 0
+    for (const free of releases.splice(0)) free()
   }
-  return size <= limit ? Buffer.concat(chunks) : undefined
+  if (refused) throw refused
+  return Buffer.concat(chunks)
 }
 
 /**

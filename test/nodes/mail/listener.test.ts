@@ -23,16 +23,19 @@ async function connected(t: Test, domain: string) {
   const settings = { host: '127.0.0.1', port: 0, domain, limit: 1000 }
   const listener = await listenForMail(world, settings, createMailReader(1000, [], world.later))
   t.teardown(() => listener.stop())
-  const socket = connect(listener.port, '127.0.0.1')
-  socket.on('error', () => {})
-  t.teardown(() => socket.destroy())
-  await once(socket, 'data')
-  const say = async (line: string): Promise<string> => {
-    socket.write(`${line}\r\n`)
-    const [reply] = (await once(socket, 'data')) as [Buffer]
-    return reply.toString()
+  const open = async () => {
+    const socket = connect(listener.port, '127.0.0.1')
+    socket.on('error', () => {})
+    t.teardown(() => socket.destroy())
+    await once(socket, 'data')
+    const say = async (line: string): Promise<string> => {
+      socket.write(`${line}\r\n`)
+      const [reply] = (await once(socket, 'data')) as [Buffer]
+      return reply.toString()
+    }
+    return { socket, say }
   }
-  return { clock, socket, say, logged, stop: () => listener.stop() }
+  return { ...(await open()), open, clock, logged, stop: () => listener.stop() }
 }
 
 t.test('a connection ends after ten minutes, even if it is not silent', async (t) => {
@@ -74,4 +77,22 @@ t.test('a client that disconnects during a message is not an error', async (t) =
   await once(socket, 'close')
   await stop()
   t.strictSame(logged, ['mail_connection_lost'])
+})
+
+t.test('the size of all messages in memory is limited', async (t) => {
+  const { open } = await connected(t, 'agents.example')
+  const begun = async () => {
+    const { socket, say } = await open()
+    await say('EHLO mail.example')
+    await say('MAIL FROM:<ada@example.org>')
+    await say(`RCPT TO:<${agent}@agents.example>`)
+    await say('DATA')
+    return { socket, say }
+  }
+  const body = `${'x'.repeat(994)}\r\n`
+  const others = await Promise.all(Array.from({ length: 16 }, begun))
+  for (const { socket } of others) socket.write(body)
+  const { say } = await begun()
+  t.match(await say(`${body}.`), /^451 4\.3\.1/)
+  for (const { socket } of others) socket.destroy()
 })
