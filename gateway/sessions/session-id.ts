@@ -39,7 +39,7 @@ export interface Located {
  * whose scope the key belongs. If it is absent, the key belongs to the scope of the agent.
  * @param seed seed of the request's idempotency key, so that repeats get the same new session.
  */
-export async function locate(
+export async function locateSession(
   edge: Pick<CapabilityReader, 'world'>,
   project: string,
   agent: Agent,

@@ -10,7 +10,7 @@
 import { isManagedEnvironment } from '../../../protocol/environments/commands.ts'
 import { isRefusal, type Refusal } from '../../../protocol/errors.ts'
 import type { FrameError, Register } from '../../../protocol/workers/socket.ts'
-import { command, type Edge, type Grant } from '../edge.ts'
+import { type Grant, sendCommand, type WorkerEdge } from '../edge.ts'
 
 /** The reason why a worker may not serve the environment, for an error frame. */
 export interface RegistrationFault {
@@ -47,7 +47,7 @@ function barredBy({ refused, message = refused }: Refusal): RegistrationFault {
  * worker may not.
  */
 export async function enterEnvironment(
-  edge: Edge,
+  edge: WorkerEdge,
   grant: Grant,
   { id, instance }: Place,
   frame: Register,
@@ -59,22 +59,28 @@ export async function enterEnvironment(
       message: `this credential belongs to environment ${own}`,
     }
   if (id === undefined || !isManagedEnvironment(id)) return undefined
-  const outcome = await command(edge, grant, addressOf(grant.project, id), 'environment.connect', {
-    instance,
-    ...generationOf(grant),
-  })
+  const outcome = await sendCommand(
+    edge,
+    grant,
+    addressOf(grant.project, id),
+    'environment.connect',
+    {
+      instance,
+      ...generationOf(grant),
+    },
+  )
   return isRefusal(outcome) ? barredBy(outcome) : undefined
 }
 
 /** Notifies the environment of the registered session. Returns the reason if this fails. */
 export async function confirmEnvironment(
-  edge: Edge,
+  edge: WorkerEdge,
   grant: Grant,
   { id, instance }: Place,
   session: string,
 ): Promise<RegistrationFault | undefined> {
   if (id === undefined || !isManagedEnvironment(id)) return undefined
-  const outcome = await command(
+  const outcome = await sendCommand(
     edge,
     grant,
     addressOf(grant.project, id),
