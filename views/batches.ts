@@ -1,4 +1,7 @@
-/** Divides the messages of a journal, so that queries are answered between the parts. */
+/**
+ * Divides the messages that a journal delivers into the parts in which a view decodes and applies
+ * them.
+ */
 import type { Message } from './view.ts'
 
 /** Maximum number of messages that are decoded together. */
@@ -13,6 +16,13 @@ const BATCH_BYTES = 524_288
  * parts.
  */
 const ENTRIES = 2000
+
+/**
+ * Whether a sequence is missing after the view's position or between two messages, usually because
+ * an operator has just deleted the beginning of the journal.
+ */
+export const hasGap = (messages: readonly Message[], position: number): boolean =>
+  messages.some(({ sequence }, i) => sequence > (messages[i - 1]?.sequence ?? position) + 1)
 
 /** Whether an envelope must be decoded. */
 export const isEncoded = (data: Message['data']): data is Uint8Array | string =>

@@ -13,7 +13,7 @@
  * F3. Between two parts of a long query, other queries are answered and messages applied.
  */
 import { type Envelope, sequenceOf } from '../protocol/entry.ts'
-import { isEncoded, partsOf, slicesOf } from './batches.ts'
+import { hasGap, isEncoded, partsOf, slicesOf } from './batches.ts'
 import { isDamagedFile } from './files/file.ts'
 import { JournalReplaced, type Message, type View, viewBehind } from './view.ts'
 
@@ -351,13 +351,6 @@ export class ViewFollower {
       )
   }
 }
-
-/**
- * Whether a sequence is missing after the view's position or between two messages, usually because
- * an operator has just deleted the beginning of the journal.
- */
-const hasGap = (messages: readonly Message[], position: number): boolean =>
-  messages.some(({ sequence }, i) => sequence > (messages[i - 1]?.sequence ?? position) + 1)
 
 /** Yields to the event loop, so that queries that have arrived are answered. */
 const breath = () => new Promise<void>((resolve) => setImmediate(resolve))

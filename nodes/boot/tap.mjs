@@ -2,7 +2,8 @@
  * Reads a TAP stream (https://testanything.org): shows one line per file, shows each failure with
  * its diagnosis, and counts the results. Every assertion is counted. A test that contains other
  * test points is not counted itself, unless it fails although all of these points passed: after a
- * timeout, an exception or the death of its process.
+ * timeout, an exception or the death of its process. A comment that begins with `failed` belongs to
+ * the diagnosis of the last failure.
  */
 
 /** @typedef {{ passed: number, failed: number, skipped: number, files: number }} Result */
@@ -98,6 +99,7 @@ export function createReader(show) {
         if (opened !== undefined) names[depth] = opened
         else if (/^1\.\.\d+/.test(text)) last = Math.max(last, depth)
         else if (POINT.test(text)) point(text, depth)
+        else if (text.startsWith('# failed ') && result.failed > 0) diagnose(text.slice(2))
         else if (text.startsWith('Bail out!')) {
           fail(text)
           show(text)

@@ -148,6 +148,21 @@ ok 2 - test/b.test.ts # time=1ms
   t.notMatch(shown, /at: here/)
 })
 
+t.test('a comment about a failure is shown and repeated with it', async (t) => {
+  const shown: string[] = []
+  const reader = createReader((line) => void shown.push(line))
+  for (const line of [
+    '# failed page: of no failure',
+    '    not ok 1 - broken',
+    '    # failed page: /p/default',
+    '    # other comment',
+    'not ok 1 - test/a.test.ts',
+  ])
+    reader.line(line)
+  t.strictSame(shown.slice(1), ['failed page: /p/default', '✗ test/a.test.ts'])
+  t.equal(reader.failures[0]?.at(-1), 'failed page: /p/default')
+})
+
 t.test('a file that failed without a failed assertion counts as failed', async (t) => {
   const { result, shown } = read(
     '# Subtest: test/a.test.ts\n    ok 1 - fine\n    1..1\n' +
@@ -168,6 +183,7 @@ t.test('the failures of a run can be repeated at its end', async (t) => {
       '      ...',
     ]).flat(),
     '    1..25',
+    '# failed page: too late for the failures that are repeated',
     'not ok 1 - test/a.test.ts # time=1ms',
   ])
     reader.line(line)

@@ -69,6 +69,7 @@ async function tryOut(browser: Browser): Promise<void> {
       .getByText(/Hello\s*Ben/)
       .waitFor()
     await page.keyboard.press('c')
+    await page.locator('textarea:focus').waitFor()
     await page.keyboard.type('ask @op')
     await page.getByRole('option', { name: 'ops-bot' }).waitFor()
     await page.keyboard.press('Enter')

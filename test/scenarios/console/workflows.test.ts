@@ -166,7 +166,7 @@ async function tryOut(browser: Browser): Promise<void> {
     const { context, open, faults } = await signedIn(browser, s)
     const page = await open('/p/default/workflows')
     await page.keyboard.press('c')
-    await page.getByRole('dialog').waitFor()
+    await page.locator('dialog input:focus').waitFor()
     await page.keyboard.type('By keys')
     await page.keyboard.press('Enter')
     await page.getByRole('heading', { name: 'By keys' }).waitFor()

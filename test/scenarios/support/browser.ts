@@ -4,9 +4,16 @@ import { type Browser, chromium, type Locator, type Page } from 'playwright-core
 import type { TAP } from 'tap'
 import { CHROMIUM_ARGS, chromiumPath } from '../../support/chromium.ts'
 
-/** Runs tests in a browser. Without a browser, reports one skipped test with the reason. */
+/** Maximum length of the text of a page in the report of a failed test. */
+const MAX_REPORTED_LENGTH = 1500
+
+/**
+ * Runs tests in a browser. Without a browser, reports one skipped test with the reason. If a test
+ * fails, its open pages are added to the report, because the failure is often that a page showed
+ * something else than expected.
+ */
 export async function inBrowser(
-  t: Pick<TAP, 'test'>,
+  t: Pick<TAP, 'test' | 'afterEach' | 'comment'>,
   tryOut: (browser: Browser) => Promise<void>,
 ): Promise<void> {
   const executablePath = chromiumPath()
@@ -15,7 +22,17 @@ export async function inBrowser(
     await t.test('pages in a browser', { skip }, () => {})
     return
   }
-  await tryOut(await chromium.launch({ executablePath, args }))
+  const browser = await chromium.launch({ executablePath, args })
+  t.afterEach(async (test) => {
+    if (test.passing()) return
+    for (const page of browser.contexts().flatMap((context) => context.pages()))
+      t.comment(`failed page: ${await describePage(page)}`)
+  })
+  await tryOut(browser)
+}
+async function describePage(page: Page): Promise<string> {
+  const text = await page.evaluate('document.body.innerText').catch(String)
+  return `${page.url()}: ${String(text).replaceAll(/\s+/g, ' ').slice(0, MAX_REPORTED_LENGTH)}`
 }
 /**
  * Arguments of the browser. Pages share processes, which saves a fifth of the processor time.
