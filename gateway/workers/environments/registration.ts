@@ -18,7 +18,7 @@ export interface RegistrationFault {
   readonly message: string
 }
 /** The environment of a registration, if it has one, and the worker instance. */
-interface Place {
+interface EnvironmentWorker {
   readonly id: string | undefined
   readonly instance: string
 }
@@ -49,7 +49,7 @@ function barredBy({ refused, message = refused }: Refusal): RegistrationFault {
 export async function enterEnvironment(
   edge: WorkerEdge,
   grant: Grant,
-  { id, instance }: Place,
+  { id, instance }: EnvironmentWorker,
   frame: Register,
 ): Promise<RegistrationFault | undefined> {
   const own = grant.environment?.id
@@ -76,7 +76,7 @@ export async function enterEnvironment(
 export async function confirmEnvironment(
   edge: WorkerEdge,
   grant: Grant,
-  { id, instance }: Place,
+  { id, instance }: EnvironmentWorker,
   session: string,
 ): Promise<RegistrationFault | undefined> {
   if (id === undefined || !isManagedEnvironment(id)) return undefined
