@@ -16,12 +16,12 @@ import type { OrganizationDirectory } from '../protocol/access/directory.ts'
 import { isRefusal, type Refusal, refuse, refuseFields } from '../protocol/errors.ts'
 import type { Project } from '../protocol/projects/rows.ts'
 import type { Caller } from './auth/authenticate.ts'
-import { authorizeRow, enter } from './auth/authorize.ts'
+import { authorizeRow, enterProject } from './auth/authorize.ts'
 import { sessionCookieOf } from './auth/console/cookies.ts'
 import { countRefusal, limitedBy } from './auth/rate.ts'
 import { type Call, type Edge, factsOf, MAX_BODY_BYTES, type Routed } from './call.ts'
 import { readUpload, type Uploaded } from './files/form.ts'
-import { admitted } from './guard.ts'
+import { recheckAdmission } from './guard.ts'
 import type { Incoming } from './http/request.ts'
 import type { Exchange } from './http/respond.ts'
 import { readBody, readQuery } from './http/validate.ts'
@@ -173,7 +173,7 @@ function placeOf(
     if (isRefusal(known)) return known
     return slots['project'] === undefined
       ? locate(edge, known, slots['id'] ?? '', admission)
-      : enter(caller, known, slots['project'], ofRun)
+      : enterProject(caller, known, slots['project'], ofRun)
   })
 }
 /**
@@ -184,7 +184,7 @@ const projectOfCaller = ({ directory }: Edge, caller: Caller): MaybePromise<Proj
   andThen(directory.organization(), (known) => {
     if (isRefusal(known)) return known
     return caller.scope.kind === 'project'
-      ? enter(caller, known, caller.scope.project_id)
+      ? enterProject(caller, known, caller.scope.project_id)
       : refuse('not_found', undefined, 'Only people have personal credentials.')
   })
 async function locate(
@@ -206,7 +206,7 @@ async function locate(
     : caller
   if (isRefusal(there)) return there
   admission.caller = there
-  const project = enter(there, known, found, true)
+  const project = enterProject(there, known, found, true)
   return isRefusal(project) ? refuse('not_found') : project
 }
 
@@ -244,7 +244,7 @@ const validateBody: Stage = (admission) => {
   const { row } = routed
   if (incoming.broken === 'too_large')
     return refuse('payload_too_large', { limit: row.shape.limit ?? MAX_BODY_BYTES })
-  // A streamed body is read by the handler, which then repeats admission (`admitted`).
+  // A streamed body is read by the handler, which then repeats admission (`recheckAdmission`).
   if (row.shape.upload === 'streamed') return undefined
   // The credential became known only after the body was discarded.
   if (incoming.broken === 'unread') return refuse('service_unavailable')
@@ -254,7 +254,7 @@ const validateBody: Stage = (admission) => {
       admission.body = read.body
       admission.file = read.file
       // An upload can take a long time, and the caller may have lost access in the meantime.
-      return admitted(edge, callOf(admission))
+      return recheckAdmission(edge, callOf(admission))
     })
   if (row.verb !== 'command' && !row.shape.body) return undefined
   const body = readBody(

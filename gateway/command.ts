@@ -19,10 +19,10 @@ import {
   scopeId,
 } from './call.ts'
 import { leaveChannels } from './commands/channels.ts'
-import { decide } from './commands/decide.ts'
+import { decideWithRevisions } from './commands/decide.ts'
 import { bulkRuns } from './commands/runs/bulk.ts'
 import { commandRuns } from './commands/runs/each.ts'
-import { judged } from './guard.ts'
+import { ifStillAdmitted } from './guard.ts'
 import { conditionOf, tagHeader } from './http/conditional.ts'
 import { type Identity, identify } from './http/idempotency.ts'
 import { originOf } from './http/origin.ts'
@@ -39,7 +39,8 @@ type Writable<T> = { -readonly [K in keyof T]: T[K] }
  */
 export function runCommand(edge: Edge, call: Call): MaybePromise<Answer | Refusal> {
   const { each, relays } = call.row.shape
-  if (!each && !relays) return perform(edge, call, undefined, (...given) => replied(edge, ...given))
+  if (!each && !relays)
+    return performCommand(edge, call, undefined, (...given) => replied(edge, ...given))
   const identity = identify(edge, call)
   if (isRefusal(identity)) return identity
   if (each) return runEach(edge, call, each, identity)
@@ -54,7 +55,7 @@ export function runCommand(edge: Edge, call: Call): MaybePromise<Answer | Refusa
  * @param more additional input of the command. It is not part of the request's fingerprint, so it
  * may differ in a repeat under the same idempotency key.
  */
-export function perform<T>(
+export function performCommand<T>(
   edge: Edge,
   call: Call,
   more: Readonly<Record<string, unknown>> | undefined,
@@ -88,7 +89,7 @@ export function perform<T>(
     if (prepared.born || (seed === undefined && to && 'mint' in to && prepared.id === undefined))
       command.born = true
     const decided = prepared.revise
-      ? decide(edge.world, command, prepared.revise)
+      ? decideWithRevisions(edge.world, command, prepared.revise)
       : edge.world.commandRow(command)
     const completed =
       address.kind === 'project' || address.kind === 'organization'
@@ -161,7 +162,9 @@ function replied(
   if (!answer) return answered(reply)
   const read = answer(reply)
   return read instanceof Promise
-    ? read.then((found) => (isRefusal(found) ? found : judged(edge, call, answered(found))))
+    ? read.then((found) =>
+        isRefusal(found) ? found : ifStillAdmitted(edge, call, answered(found)),
+      )
     : isRefusal(read)
       ? read
       : answered(read)
@@ -260,7 +263,7 @@ async function runEach(
  * which avoids import cycles.
  */
 export const callParts: CallParts = {
-  perform: (edge, part, more) => perform(edge, part, more, (_, __, reply) => ({ reply })),
+  perform: (edge, part, more) => performCommand(edge, part, more, (_, __, reply) => ({ reply })),
   check: async (edge, part, origin) => {
     const prepared = await prepare(edge, part, { command_id: '' }, origin)
     return isRefusal(prepared) ? prepared : undefined

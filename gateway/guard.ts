@@ -5,7 +5,7 @@
  */
 import { errors, isRefusal, type Refusal } from '../protocol/errors.ts'
 import type { Caller } from './auth/authenticate.ts'
-import { authorizeRow, enter } from './auth/authorize.ts'
+import { authorizeRow, enterProject } from './auth/authorize.ts'
 import { type Call, type Edge, factsOf } from './call.ts'
 import { andThen, type MaybePromise } from './maybe-promise.ts'
 import { isSelfAccess, ownAgent } from './sessions/self-access.ts'
@@ -20,14 +20,14 @@ const AGAIN_MS = 1000
  * Checks authentication, permission, and access to the project and the session again. Returns the
  * refusal, or undefined when the request would still be admitted.
  */
-export async function admitted(edge: Edge, call: Call): Promise<Refusal | undefined> {
+export async function recheckAdmission(edge: Edge, call: Call): Promise<Refusal | undefined> {
   const { world, directory, authentication, sessionVisibility: sight } = edge
   const { project, row, slots } = call
   const caller = await authentication.again(call.caller)
   if (isRefusal(caller)) return caller
   const known = await directory.organization()
   if (isRefusal(known)) return known
-  const place = project && enter(caller, known, project.id, slots['id'] !== undefined)
+  const place = project && enterProject(caller, known, project.id, slots['id'] !== undefined)
   if (place && isRefusal(place)) return place
   const refused = authorizeRow(world.settings.brand, row.shape, caller, slots)
   if (
@@ -44,9 +44,9 @@ export async function admitted(edge: Edge, call: Call): Promise<Refusal | undefi
  * the meantime. The check is cheap while no configuration has changed, because authentication then
  * returns the same caller object.
  */
-export const judged = <T>(edge: Edge, call: Call, reply: T): MaybePromise<T | Refusal> =>
+export const ifStillAdmitted = <T>(edge: Edge, call: Call, reply: T): MaybePromise<T | Refusal> =>
   andThen(edge.authentication.again(call.caller), (now) =>
-    now === call.caller ? reply : admitted(edge, call).then((refused) => refused ?? reply),
+    now === call.caller ? reply : recheckAdmission(edge, call).then((refused) => refused ?? reply),
   )
 
 /**
@@ -98,7 +98,7 @@ export function guardOf(
   end: (refused: Refusal) => void,
 ): { look(): Promise<void>; stop(): void } {
   const look = async () => {
-    const refused = await admitted(edge, call).catch(() => undefined)
+    const refused = await recheckAdmission(edge, call).catch(() => undefined)
     if (refused && errors[refused.refused].status < 500) end(refused)
   }
   return { look, stop: watchAccess(edge, call.caller, call.project?.id, look) }

@@ -36,7 +36,7 @@ interface Parts {
   readonly deadline: number
 }
 /** A shard, and the subject of messages to its owner. */
-interface Place {
+interface ShardAddress {
   readonly partition: number
   readonly shard: number
   readonly subject: string
@@ -48,7 +48,7 @@ export class OwnerRequests {
   readonly deadlines: DueInOrder<OwnerRequest>
   /** The requests with an unanswered attempt, which are sent again after `RETRY_AFTER_MS`. */
   readonly attempts: DueInOrder<OwnerRequest>
-  readonly #places: (Place | undefined)[] = []
+  readonly #addresses: (ShardAddress | undefined)[] = []
 
   constructor(parts: Parts) {
     this.parts = parts
@@ -61,12 +61,12 @@ export class OwnerRequests {
     const { partitions, shards } = this.parts
     const shard = shardOf(to.kind, to.id, shards)
     if (shard === undefined) return Promise.resolve(refuse('not_found'))
-    const place = this.#place(partitionOf(to.project, partitions), shard)
-    return new Promise((answer) => new OwnerRequest(this, place, message, answer).begin())
+    const address = this.#address(partitionOf(to.project, partitions), shard)
+    return new Promise((answer) => new OwnerRequest(this, address, message, answer).begin())
   }
-  #place(partition: number, shard: number): Place {
+  #address(partition: number, shard: number): ShardAddress {
     const index = partition * this.parts.shards + shard
-    return (this.#places[index] ??= {
+    return (this.#addresses[index] ??= {
       partition,
       shard,
       subject: subjects.shard(partition, shard),
@@ -88,7 +88,7 @@ class OwnerRequest {
   readonly #requests: OwnerRequests
   /** Time of the deadline, in milliseconds of `Clock.elapsed`. */
   readonly #until: number
-  readonly #place: Place
+  readonly #address: ShardAddress
   readonly #message: ShardRequest
   readonly #answer: (answer: ShardAnswer) => void
   /** Key of the request in `OwnerRequests.deadlines`. */
@@ -102,20 +102,20 @@ class OwnerRequest {
 
   constructor(
     requests: OwnerRequests,
-    place: Place,
+    address: ShardAddress,
     message: ShardRequest,
     answer: (answer: ShardAnswer) => void,
   ) {
     const { clock, deadline } = requests.parts
     this.#until = clock.elapsed() + deadline
     this.#requests = requests
-    this.#place = place
+    this.#address = address
     this.#message = message
     this.#answer = answer
   }
   begin(): void {
     this.#deadline = this.#requests.deadlines.add(this)
-    if (this.#requests.probe.isProbing(this.#place.subject)) this.#wait()
+    if (this.#requests.probe.isProbing(this.#address.subject)) this.#wait()
     else this.send()
   }
   /** Ends the request because its deadline has passed. */
@@ -125,7 +125,7 @@ class OwnerRequest {
   /** Sends the request, and sends it again later if it is not answered. */
   send(): void {
     const { bus, clock, local } = this.#requests.parts
-    const { partition, shard, subject } = this.#place
+    const { partition, shard, subject } = this.#address
     this.#cancelNext()
     const attempt = ++this.#attempts
     const message = attempt === 1 ? this.#message : repeated(this.#message)
@@ -152,7 +152,7 @@ class OwnerRequest {
   #received(answer: ShardAnswer, attempt: number): void {
     if (this.#over) return
     if (!('not_owner' in answer)) {
-      this.#requests.probe.answered(this.#place.subject)
+      this.#requests.probe.answered(this.#address.subject)
       this.#end(answer)
     }
     // The latest attempt found no owner: the node that answered is not the owner, or no node
@@ -161,7 +161,7 @@ class OwnerRequest {
   }
   #wait(): void {
     this.#cancelNext()
-    this.#stopWaiting = this.#requests.probe.wait(this.#place.subject, () => this.send())
+    this.#stopWaiting = this.#requests.probe.wait(this.#address.subject, () => this.send())
   }
   /** Cancels the next attempt. */
   #cancelNext(): void {

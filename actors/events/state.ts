@@ -67,13 +67,13 @@ export const initialSources = (): SourcesState => ({
 })
 
 /** Prefixes a key, so that it never equals the name of an inherited property. */
-const placeOf = (key: string): string => `:${key}`
+const memberOf = (key: string): string => `:${key}`
 /**
  * Returns the id of the event that was published under a key, or undefined if the key is not
  * stored.
  */
 export const publishedBy = ({ keys }: SourcesState, key: string): string | undefined =>
-  getOwn(keys.young, placeOf(key)) ?? getOwn(keys.old, placeOf(key))
+  getOwn(keys.young, memberOf(key)) ?? getOwn(keys.old, memberOf(key))
 
 /**
  * Looks up a key (K1, K2 of protocol/events/sources.ts).
@@ -111,7 +111,7 @@ export function remember({ keys }: SourcesState, key: string, id: string, at: nu
     keys.count = 0
     keys.since = at
   }
-  keys.young[placeOf(key)] = id
+  keys.young[memberOf(key)] = id
   keys.count++
 }
 

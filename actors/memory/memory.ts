@@ -35,7 +35,7 @@ interface Kept
     'entry_id' | 'version' | 'importance' | 'pinned' | 'created_at' | 'updated_at'
   > {}
 export interface MemoryState {
-  /** Entries, by `placeOf(key)`. */
+  /** Entries, by `entryKey(key)`. */
   entries: Record<string, Kept>
   deleted?: true
 }
@@ -47,7 +47,7 @@ interface Occasion {
 }
 
 /** Prefixes a key, because clients choose keys and may choose `__proto__`. */
-const placeOf = (key: string): string => `/${key}`
+const entryKey = (key: string): string => `/${key}`
 const keyOf = (place: string): string => place.slice(1)
 const empty = (): MemoryState => ({ entries: {} })
 
@@ -78,7 +78,7 @@ function changeOf(
  */
 function evicted({ entries }: MemoryState, key: string, cause: Cause): MemoryEvent[] {
   const loose = Object.entries(entries).filter(
-    ([other, { pinned }]) => !pinned && other !== placeOf(key),
+    ([other, { pinned }]) => !pinned && other !== entryKey(key),
   )
   const over = loose.length + 1 - memoryLimits.entries
   if (over <= 0) return []
@@ -112,7 +112,7 @@ function save(
       message: 'must be 1 to 256 letters, digits, dots, colons, hyphens or underscores',
       actual: memory_key.slice(0, 300),
     })
-  const before = getOwn(state.entries, placeOf(memory_key))
+  const before = getOwn(state.entries, entryKey(memory_key))
   const { content, summary, kind = 'fact', metadata, importance = 50, pinned = false } = wish
   if (
     pinned &&
@@ -159,7 +159,7 @@ function forget(
   occasion: Occasion,
   cause: Cause,
 ): readonly MemoryEvent[] {
-  const before = getOwn(state.entries, placeOf(memory_key))
+  const before = getOwn(state.entries, entryKey(memory_key))
   return before
     ? [
         {
@@ -203,7 +203,7 @@ export const memory: Actor<MemoryState, MemoryEvent, Api, 'memory', MemoryComman
       state,
       { entry: { key, entry_id, version, importance, pinned, created_at, updated_at } },
     ) => {
-      state.entries[placeOf(key)] = {
+      state.entries[entryKey(key)] = {
         entry_id,
         version,
         importance,
@@ -214,7 +214,7 @@ export const memory: Actor<MemoryState, MemoryEvent, Api, 'memory', MemoryComman
       return state
     },
     'memory.forgotten': (state, { change }) => {
-      delete state.entries[placeOf(change.memory_key)]
+      delete state.entries[entryKey(change.memory_key)]
       return state
     },
     'memory.cleared': () => ({ ...empty(), deleted: true }),

@@ -24,7 +24,7 @@ import {
   keyOf,
   type Note,
   type OpenWait,
-  type Place,
+  type Progress,
   type RunState,
   rowOf,
 } from './state.ts'
@@ -100,7 +100,7 @@ function noteOf({ at }: Draft, { step, row, note, place }: Parts): Note | undefi
 export const now = (on: Draft): string => timestamp(on.cause.at)
 
 /** Returns the progress of the current branch, or of the run itself. */
-export const placeOf = ({ state, at }: Draft): Place =>
+export const progressOf = ({ state, at }: Draft): Progress =>
   at === undefined ? state.engine : (branchAt(state, at) ?? state.engine)
 
 /**
@@ -111,7 +111,7 @@ export function current(
   on: Draft,
 ): { step: Step; key: string; row: RunStep | undefined } | undefined {
   const { state, at } = on
-  const { position } = placeOf(on)
+  const { position } = progressOf(on)
   const step = stepsAt(state, at)[position]
   if (!step) return undefined
   const key =
@@ -151,7 +151,7 @@ export const tellInteraction = (
  * before ending the wait.
  */
 export function withdraw(on: Draft, reason: string): void {
-  const { wait } = placeOf(on)
+  const { wait } = progressOf(on)
   if (wait?.kind === 'interaction')
     tellInteraction(on, wait.interaction_id, 'interaction.withdraw', { reason })
   else if (wait?.kind === 'agent') stopTurn(on, wait, reason)

@@ -114,7 +114,7 @@ export interface PendingSignal {
 /**
  * The progress in one sequence of steps: the steps of the run itself, or of one of its branches.
  */
-export interface Place {
+export interface Progress {
   /** Index of the current step. */
   readonly position: number
   /** Attempts of the current step that count against its retry policy. A recovery resets them. */
@@ -122,7 +122,7 @@ export interface Place {
   readonly wait?: Wait
 }
 /** An active branch of a `parallel` step, or an active item of a `for_each`. */
-export interface Branch extends Place {
+export interface Branch extends Progress {
   /** Prefix of the containing step (`prefixBelow`), then the branch's id or the item's index. */
   readonly key: string
   /** Index among the branches or items of the step. */
@@ -174,7 +174,7 @@ interface Parent {
 }
 
 /** State of the engine in addition to the records. */
-export interface Engine extends Place {
+export interface Engine extends Progress {
   readonly meta: JsonObject
   readonly config: JsonObject
   readonly priority: number
@@ -391,9 +391,9 @@ export const hasEnded = ({ record, engine }: RunState): boolean =>
  * Returns the run itself (key `undefined`) and every active branch with its key. The number of
  * active branches is bounded by the allowed concurrency.
  */
-export function placesOf(state: RunState): [at: string | undefined, place: Place][] {
-  const main: [undefined, Place] = [undefined, state.engine]
+export function progressesOf(state: RunState): [at: string | undefined, place: Progress][] {
+  const main: [undefined, Progress] = [undefined, state.engine]
   return state.branches
-    ? [main, ...state.branches.map((branch): [string, Place] => [branch.key, branch])]
+    ? [main, ...state.branches.map((branch): [string, Progress] => [branch.key, branch])]
     : [main]
 }

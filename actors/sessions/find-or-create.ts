@@ -9,7 +9,11 @@ import type { Api } from '../../protocol/api.ts'
 import { timestamp } from '../../protocol/common.ts'
 import type { Input } from '../../protocol/contract.ts'
 import { isRefusal, type Refusal, refuse } from '../../protocol/errors.ts'
-import type { Place, PlaceInput, Standing } from '../../protocol/sessions/commands.ts'
+import type {
+  SessionLocation,
+  SessionLocationInput,
+  Standing,
+} from '../../protocol/sessions/commands.ts'
 import type { SessionEvent } from '../../protocol/sessions/events.ts'
 import type { SessionSeed } from '../../protocol/sessions/rows.ts'
 import { publicSession, type Session } from '../../protocol/sessions/schema.ts'
@@ -28,7 +32,7 @@ export function findOrCreate(
   brand: string,
   state: SessionState,
   seed: Seed,
-  at: Place,
+  at: SessionLocation,
   cause: Cause,
 ): Draft | Refusal {
   const mode = seed.mode ?? 'continue_or_create'
@@ -84,7 +88,7 @@ function newSession(
     thinking_effort,
     metadata,
   }: Seed & { readonly model?: string },
-  at: Place,
+  at: SessionLocation,
   cause: Cause,
 ): Session {
   const now = timestamp(cause.at)
@@ -124,7 +128,7 @@ export const create =
   (brand: string) =>
   (
     state: SessionState,
-    input: Input<Api['session.create']> & PlaceInput,
+    input: Input<Api['session.create']> & SessionLocationInput,
     cause: Cause,
   ): Decision<SessionEvent, Session> => {
     const on = findOrCreate(brand, state, input, input.place, cause)

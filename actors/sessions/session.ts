@@ -14,8 +14,8 @@ import type {
   Defined,
   Hashed,
   Keyed,
-  PlaceInput,
   SessionCommands,
+  SessionLocationInput,
 } from '../../protocol/sessions/commands.ts'
 import type { SessionEvent } from '../../protocol/sessions/events.ts'
 import type { Actor } from '../actor.ts'
@@ -36,8 +36,8 @@ import { initialSession, type SessionState } from './state.ts'
 import { tellChannel, tellEnd, tellSpending } from './turns/report.ts'
 
 type Extra = {
-  'agent.invoke': PlaceInput & Keyed
-  'session.create': PlaceInput
+  'agent.invoke': SessionLocationInput & Keyed
+  'session.create': SessionLocationInput
   'session.start_turn': Keyed
   'session.nudge': Keyed & Hashed
   'session.append': Partial<Defined>

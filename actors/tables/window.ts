@@ -42,7 +42,7 @@ interface Generation {
   /** Number of the last change of each row, by row id; negative if the change was the deletion. */
   rows: Record<string, number>
   /**
-   * Number of the last change of each identity, by `placeOf(identity)`, with the id of the row that
+   * Number of the last change of each identity, by `identityKey(identity)`, with the id of the row that
    * then had the identity; null: no row had it.
    */
   identities: Record<string, readonly [change: number, row_id: string | null]>
@@ -74,7 +74,7 @@ export const emptyWindow = (): RowWindow => ({
   cache: { recent: {}, older: {}, length: 0 },
 })
 /** Prefixes an identity, because clients choose identities and may choose `__proto__`. */
-const placeOf = (identity: string): string => `/${identity}`
+const identityKey = (identity: string): string => `/${identity}`
 
 function noteRow({ recent }: RowWindow, id: string, change: number): void {
   if (!Object.hasOwn(recent.rows, id)) recent.length += id.length + ENTRY_LENGTH
@@ -86,7 +86,7 @@ function noteIdentity(
   row_id: string | null,
   change: number,
 ): void {
-  const place = placeOf(identity)
+  const place = identityKey(identity)
   if (!Object.hasOwn(recent.identities, place)) recent.length += place.length + ENTRY_LENGTH
   recent.identities[place] = [change, row_id]
 }
@@ -185,7 +185,7 @@ export function currentRows(window: RowWindow, facts: TableFacts, change: number
   const byIdentity = new Map(facts.rows.map((row) => [row.identity, row]))
   return {
     holderOf(identity) {
-      const place = placeOf(identity)
+      const place = identityKey(identity)
       const last = getOwn(recent.identities, place) ?? getOwn(older.identities, place)
       if (last && last[0] > through) return last[1] ?? undefined
       return through < floor ? { stale: floor } : byIdentity.get(identity)?.id

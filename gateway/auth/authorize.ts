@@ -72,7 +72,7 @@ function admit({ scope, proof }: Caller, project: Project): Refusal | undefined 
  * and `forbidden` if the caller may not enter the project.
  * @param history whether to return a deleted project as well. Its records stay readable.
  */
-export function enter(
+export function enterProject(
   caller: Caller,
   known: OrganizationDirectory,
   name: string,

@@ -30,7 +30,7 @@ import { type Call, type Edge, operationOf, scopeId } from '../call.ts'
 import { resolveProvider } from '../commands/environments/providers.ts'
 import type { Identity as CallIdentity } from '../http/idempotency.ts'
 import type { Prepare, Prepared } from '../prepare.ts'
-import { execute, located, refusedRows } from './execute.ts'
+import { executeChanges, locateRefusal, refusedRows } from './execute.ts'
 import { blueprintId, type Hold, prepareWhileHeld } from './hold.ts'
 import { bindingsOf, presentOf } from './present.ts'
 import { refusedPlan } from './validate.ts'
@@ -90,7 +90,7 @@ function withProviders({ world }: Edge, request: ApplyRequest): ApplyRequest | R
     }
     const provider = resolveProvider(world.settings, one.provider)
     if (isRefusal(provider))
-      return located(
+      return locateRefusal(
         {
           resource_type: 'environment',
           key: one.key,
@@ -216,7 +216,7 @@ async function firstAnswer(
 }
 
 /** Drops the cached project and organization directories on every gateway and executor. */
-export const announce = async ({ world }: Edge, project: string): Promise<void> => {
+export const dropDirectories = async ({ world }: Edge, project: string): Promise<void> => {
   await Promise.all([world.forget(world.organization()), world.forget(project)])
 }
 
@@ -282,8 +282,8 @@ async function attempt(
     if (resource_id !== undefined) ids[placeOf(resource_type, key)] = resource_id
   const execution = { edge, call, origin, ids, hold }
   const refused =
-    (await execute(execution, [...plan.changes, ...plan.rebound])) ??
-    (await execute(execution, plan.pruned, true))
+    (await executeChanges(execution, [...plan.changes, ...plan.rebound])) ??
+    (await executeChanges(execution, plan.pruned, true))
   if (refused) {
     const isStale = await renewReservation(hold, refused, wanted, reserved)
     return request.plan_id === undefined && (isStale || isOutdated.has(refused.refused))
@@ -324,7 +324,7 @@ export const apply: Prepare = async (edge, call, identity, origin) => {
       const outcome = await attempt(edge, call, origin, request, hold)
       // Announced even if nothing changed, because an interrupted apply may have left changes
       // unannounced.
-      await announce(edge, project)
+      await dropDirectories(edge, project)
       if ('result' in outcome)
         return { id, omitsBody: true, input: { holder: hold.holder, result: outcome.result } }
       if (!('outdated' in outcome)) return outcome

@@ -11,7 +11,7 @@ import { isId } from '../../protocol/ids.ts'
 import { limitedTypes, refusedBeyond } from '../../protocol/projects/limits.ts'
 import type { Edge } from '../call.ts'
 import { handleOf } from '../commands/workflows/handle.ts'
-import { located } from './execute.ts'
+import { locateRefusal } from './execute.ts'
 
 /** Returns the refusal for the first resource that would exceed a maximum number per project. */
 async function refusedNumbers(
@@ -31,7 +31,7 @@ async function refusedNumbers(
     for (const change of limited) {
       if (change.resource_type !== type) continue
       const refused = refusedBeyond(type, count++)
-      if (refused) return located(change, refused)
+      if (refused) return locateRefusal(change, refused)
     }
   }
   return undefined
@@ -63,7 +63,7 @@ async function refusedHandles(
   for (const [index, { change, handle }] of workflows.entries()) {
     const holder = holders[index] ?? project
     if (used.has(handle) || holder !== project)
-      return located(change, refuse('already_exists', { field: 'handle', handle }))
+      return locateRefusal(change, refuse('already_exists', { field: 'handle', handle }))
     used.add(handle)
   }
   return undefined
@@ -91,7 +91,7 @@ async function refusedDeletions(
   })
   if (found === null || isRefusal(found)) return found ?? undefined
   const change = deleted.find(({ resource_id }) => resource_id === found.id)
-  return change && located(change, found.refusal)
+  return change && locateRefusal(change, found.refusal)
 }
 
 /** Runs all checks of this file. Returns the first refusal, or undefined. */

@@ -60,7 +60,7 @@ export function refusedRows(
 /**
  * Adds the resource to a refusal, and converts its field paths to paths in the blueprint request.
  */
-export function located(
+export function locateRefusal(
   { resource_type: type, key, field }: Pick<PlannedChange, 'resource_type' | 'key' | 'field'>,
   refusal: Refusal,
 ): Refusal {
@@ -172,7 +172,7 @@ async function performStep(
  * Executes the commands of the changes, tier by tier. Returns the first refusal in plan order.
  * @param reverse whether to start with the highest tier, as for deletions.
  */
-export async function execute(
+export async function executeChanges(
   execution: Execution,
   changes: readonly PlannedChange[],
   reverse = false,
@@ -195,7 +195,7 @@ export async function execute(
           const outcome = await performStep(execution, change, step, index === 0)
           if (isRefusal(outcome)) {
             failed = true
-            return located(change, outcome)
+            return locateRefusal(change, outcome)
           }
           execution.ids[placeOf(change.resource_type, change.key)] = outcome
         }

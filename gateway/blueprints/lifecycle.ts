@@ -15,8 +15,8 @@ import type { Origin } from '../../protocol/entry.ts'
 import { isRefusal, type Refusal, refuse } from '../../protocol/errors.ts'
 import { type Call, type Edge, scopeId } from '../call.ts'
 import type { Prepare, Prepared } from '../prepare.ts'
-import { announce, apply, requestedIncludes, shownBindings } from './apply.ts'
-import { execute } from './execute.ts'
+import { apply, dropDirectories, requestedIncludes, shownBindings } from './apply.ts'
+import { executeChanges } from './execute.ts'
 import { prepareWhileHeld } from './hold.ts'
 import { bindingsOf, boundResources } from './present.ts'
 
@@ -53,8 +53,8 @@ function forAll(
         resource_id,
       ]),
     )
-    const refused = await execute({ edge, call, origin, ids, hold }, changes, true)
-    await announce(edge, project)
+    const refused = await executeChanges({ edge, call, origin, ids, hold }, changes, true)
+    await dropDirectories(edge, project)
     if (refused) return refused
     const after = await bindingsOf(edge, project, identity)
     if (isRefusal(after)) return after

@@ -19,7 +19,7 @@ import { unknownAgents } from '../commands/agents-named.ts'
 import { refusedProvider } from '../commands/environments/providers.ts'
 import { unknownWorkflow } from '../commands/loops.ts'
 import { refusedByOthers } from './capacity.ts'
-import { located } from './execute.ts'
+import { locateRefusal } from './execute.ts'
 import { foreseenRefusal } from './foreseen.ts'
 
 /** Returns the names that the request gives to resources of one type. */
@@ -90,7 +90,7 @@ export async function refusedPlan(
       const shape = rows[row]?.shape
       const check = shape?.check as ((body: unknown) => readonly FieldError[]) | undefined
       const faults = check?.(body) ?? []
-      if (faults.length > 0) return located(change, refuseFields(...faults))
+      if (faults.length > 0) return locateRefusal(change, refuseFields(...faults))
       const defined = definitionOf(change.resource_type, body)
       const refused =
         foreseenRefusal(change, step, call.caller, edge.world.settings.brand) ??
@@ -102,7 +102,7 @@ export async function refusedPlan(
         (resourceFacts[change.resource_type].checkedByPreparation
           ? await checked(edge, call, origin, row, body)
           : undefined)
-      if (refused) return located(change, refused)
+      if (refused) return locateRefusal(change, refused)
     }
   return refusedByOthers(edge, project, changes, identityOf(call.body as Identity))
 }

@@ -16,7 +16,7 @@ export type Revise = (
  * Sends a command, and repeats it under the same id while `revise` supplies additional input.
  * Nothing was stored for the earlier attempts.
  */
-export async function decide(
+export async function decideWithRevisions(
   world: Pick<World, 'commandRow'>,
   command: Command,
   revise: Revise,
@@ -26,5 +26,9 @@ export async function decide(
   if (more === undefined) return outcome
   return isRefusal(more)
     ? more
-    : decide(world, { ...command, input: Object.assign({}, command.input, more) }, revise)
+    : decideWithRevisions(
+        world,
+        { ...command, input: Object.assign({}, command.input, more) },
+        revise,
+      )
 }

@@ -19,7 +19,7 @@ import type { Incoming } from '../http/request.ts'
 import type { Answer } from '../http/respond.ts'
 import { readObject } from '../http/validate.ts'
 import type { Handler } from '../serve.ts'
-import { secretPlace } from './loops.ts'
+import { secretContext } from './loops.ts'
 import { acceptedEvent, publishEvent, publishedUnder } from './publish-idempotently.ts'
 
 /** Maximum size of a body in bytes. */
@@ -156,7 +156,7 @@ function signed(
   incoming: Incoming,
 ): boolean {
   if (secret === undefined) return true
-  const opened = world.unlock(secret, secretPlace(loop_id, key))
+  const opened = world.unlock(secret, secretContext(loop_id, key))
   const given = /^sha256=([0-9a-f]{64})$/i.exec(incoming.header('signature') ?? '')?.[1]
   if (opened === undefined || given === undefined || incoming.broken) return false
   return timingSafeEqual(

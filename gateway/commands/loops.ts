@@ -33,7 +33,7 @@ import { childrenOf } from './workflows/children.ts'
  */
 const REDACTED = '[redacted]'
 /** Returns the encryption context of the signing secret of a loop's trigger. */
-export const secretPlace = (loop_id: string, key: string): string => `loop/${loop_id}/${key}`
+export const secretContext = (loop_id: string, key: string): string => `loop/${loop_id}/${key}`
 
 /** Returns the id of the loop in the path, which may contain the loop's name instead of its id. */
 const loopId = ({ world }: Edge, { slots }: Call, project: string): Promise<string | Refusal> =>
@@ -160,7 +160,7 @@ function secretsOf(
         message: 'must be a string of 8 to 1024 characters',
       })
     secrets[key] =
-      secret === REDACTED ? true : world.lock(Buffer.from(secret), secretPlace(loop_id, key))
+      secret === REDACTED ? true : world.lock(Buffer.from(secret), secretContext(loop_id, key))
     shown[key] = { ...value, signing_secret: REDACTED }
   }
   return { secrets, settings: { ...settings, http_triggers: shown } }

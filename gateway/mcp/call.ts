@@ -22,7 +22,7 @@ import { valueFaults } from '../../protocol/rules/json-schema/validate.ts'
 import { faultsOf as misshapen } from '../../protocol/rules/schema-faults/faults.ts'
 import type { WorkflowRun } from '../../protocol/runs/schema.ts'
 import { type Call, type Edge, rows, scopeId } from '../call.ts'
-import { perform } from '../command.ts'
+import { performCommand } from '../command.ts'
 import { waitForRunEnd } from '../commands/actions.ts'
 import { keyOf } from '../http/idempotency.ts'
 import type { Exchange } from '../http/respond.ts'
@@ -167,7 +167,7 @@ async function begin(
   row: Call,
   external_id: string | undefined,
 ): Promise<string | Refusal> {
-  const reply = await perform<unknown>(
+  const reply = await performCommand<unknown>(
     edge,
     row,
     external_id === undefined ? undefined : { external_id },

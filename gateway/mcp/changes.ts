@@ -11,7 +11,7 @@ import { guardOf } from '../guard.ts'
 import { openCursor, sealCursor } from '../http/cursor.ts'
 import type { Exchange, Sink } from '../http/respond.ts'
 import { openStream } from '../streams/sse.ts'
-import { bindingOf, frameOf, placeFrame, reads } from './follow.ts'
+import { acceptsEmptyData, bindingOf, frameOf, placeFrame } from './follow.ts'
 import { denied, offeredIn } from './tools.ts'
 
 /** Returns a hash of the tools that a caller may call. */
@@ -97,7 +97,7 @@ export async function listen(
     guard.stop()
   })
   if (before !== undefined && before !== known) tell()
-  else if (reads(call))
+  else if (acceptsEmptyData(call))
     out.write(placeFrame(sealCursor(world, bindingOf(edge, call, 'tools'), known)))
   return undefined
 }

@@ -54,7 +54,7 @@ export const frameOf = (message: object, id?: string): string =>
 /** Returns a frame without a message. It only provides an id from which the client can resume. */
 export const placeFrame = (id: string): string => `id: ${id}\ndata: \n\n`
 /** Returns whether the client supports frames with empty data. */
-export const reads = ({ incoming }: Call): boolean =>
+export const acceptsEmptyData = ({ incoming }: Call): boolean =>
   (incoming.header('mcp-protocol-version') ?? '') >= EMPTY_EVENTS_SINCE
 /** Returns the binding used to seal frame ids: the caller, the project and the kind of stream. */
 export const bindingOf = (edge: Edge, call: Call, what: 'call' | 'tools'): Binding => ({
@@ -132,7 +132,7 @@ export async function followCall(
     read.end()
     release()
   })
-  if (first && reads(call)) out.write(placeFrame(telling.place()))
+  if (first && acceptsEmptyData(call)) out.write(placeFrame(telling.place()))
   follower.join(read, waiting.at, opening)
   return undefined
 }

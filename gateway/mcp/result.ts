@@ -8,7 +8,7 @@ import type { McpResult, McpTool } from '../../protocol/mcp/messages.ts'
 import { valueFaults } from '../../protocol/rules/json-schema/validate.ts'
 import { terminal, type WorkflowRunDetail } from '../../protocol/runs/schema.ts'
 import { type Call, type Edge, scopeId } from '../call.ts'
-import { judged } from '../guard.ts'
+import { ifStillAdmitted } from '../guard.ts'
 import type { World } from '../ports.ts'
 
 const text = (content: string): McpResult['content'] => [{ type: 'text', text: content }]
@@ -91,7 +91,7 @@ export const resultOf = async (
   promised: Promised,
   run_id: string,
 ): Promise<McpResult | undefined | Refusal> =>
-  judged(edge, call, await readResult(edge.world, scopeId(edge, call), promised, run_id))
+  ifStillAdmitted(edge, call, await readResult(edge.world, scopeId(edge, call), promised, run_id))
 async function readResult(
   world: World,
   project: string,

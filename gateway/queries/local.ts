@@ -264,13 +264,13 @@ export const localQueries: Readonly<Record<string, LocalQuery>> = {
 
   'role.list': answer<'role.list'>((context) =>
     everyRole(context, (roles, rank) => {
-      type Place = readonly [rank: number, created_at: string, id: string]
-      const place = (role: Role): Place => [rank(role), role.created_at, role.id]
+      type Position = readonly [rank: number, created_at: string, id: string]
+      const positionOf = (role: Role): Position => [rank(role), role.created_at, role.id]
       return pageOf(
         context,
         'role.list',
         roles,
-        place,
+        positionOf,
         (role, [last, created_at, id]) =>
           rank(role) > last || (rank(role) === last && before(role, [created_at, id])),
       )

@@ -216,13 +216,13 @@ export const attachmentQueries: Readonly<Record<string, LocalQuery>> = {
     const to = sessionOf(context.project ?? '', session_id)
     const found = to ? await context.world.ask(to, 'attachments', {}) : undefined
     if (!found || isRefusal(found)) return found ?? missingSession
-    const items = [...found.items].sort((a, b) => (after(a, placeOf(b)) ? 1 : -1))
-    return pageOf(context, 'session.attachments', items, placeOf, after)
+    const items = [...found.items].sort((a, b) => (after(a, positionOf(b)) ? 1 : -1))
+    return pageOf(context, 'session.attachments', items, positionOf, after)
   }),
 }
-type Place = readonly [created_at: string, id: string]
-const placeOf = ({ created_at, id }: Artifact): Place => [created_at, id]
-const after = ({ created_at, id }: Artifact, [time, other]: Place): boolean =>
+type Position = readonly [created_at: string, id: string]
+const positionOf = ({ created_at, id }: Artifact): Position => [created_at, id]
+const after = ({ created_at, id }: Artifact, [time, other]: Position): boolean =>
   created_at > time || (created_at === time && id > other)
 
 /**

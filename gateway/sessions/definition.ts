@@ -31,7 +31,7 @@ import { refusedTools } from '../commands/actions-named.ts'
 import { bundleOf } from '../commands/resolver/resolve.ts'
 import { agentSource, byName, type CapabilityReader } from '../queries/agent-capabilities.ts'
 import { describedTables } from './tables.ts'
-import { grantedTools, remembered } from './tools.ts'
+import { grantedTools, memoryContext } from './tools.ts'
 
 /**
  * Cache of agent sources. They depend only on configuration, so each is valid as long as the
@@ -231,7 +231,7 @@ export async function define(
   if (isRefusal(organization)) return organization
   const [tools, memory] = await Promise.all([
     grantedTools(edge, project, found.tools),
-    remembered(edge.world, project, agent.id, found.memory_context),
+    memoryContext(edge.world, project, agent.id, found.memory_context),
   ])
   if (isRefusal(tools)) return tools
   if (isRefusal(memory)) return memory

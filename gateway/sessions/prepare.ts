@@ -28,7 +28,7 @@ import type { Prepare, Prepared } from '../prepare.ts'
 import { sleep } from '../timing.ts'
 import { attachmentPreparations } from './attach.ts'
 import { type DefinitionRequest, define, findAgent, requireActive } from './definition.ts'
-import { type Located, locate, standingOf } from './session-id.ts'
+import { type Located, locateSession, standingOf } from './session-id.ts'
 import { sealTranscriptCursor } from './transcript/transcript-cursor.ts'
 import { missing } from './visibility.ts'
 
@@ -143,7 +143,7 @@ async function invoke(
   const located = await readable(
     edge,
     call,
-    await locate(edge, scopeId(edge, call), agent, seed, undefined, repeatable),
+    await locateSession(edge, scopeId(edge, call), agent, seed, undefined, repeatable),
   )
   if (isRefusal(located)) return located
   const { id, place, session, born } = located
@@ -184,7 +184,14 @@ async function create(edge: Edge, call: Call, { seed }: Identity): Promise<Prepa
   const located = await readable(
     edge,
     call,
-    await locate(edge, scopeId(edge, call), agent, call.body as SessionSeed, undefined, seed),
+    await locateSession(
+      edge,
+      scopeId(edge, call),
+      agent,
+      call.body as SessionSeed,
+      undefined,
+      seed,
+    ),
   )
   if (isRefusal(located)) return located
   // An existing session is only returned, so its agent need not be active.

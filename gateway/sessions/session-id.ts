@@ -7,7 +7,7 @@
 import type { Agent } from '../../protocol/agents/schema.ts'
 import { isRefusal, type Refusal } from '../../protocol/errors.ts'
 import { isId, slotOf } from '../../protocol/ids.ts'
-import type { Place, Standing } from '../../protocol/sessions/commands.ts'
+import type { SessionLocation, Standing } from '../../protocol/sessions/commands.ts'
 import type { SessionSeed } from '../../protocol/sessions/rows.ts'
 import type { Session } from '../../protocol/sessions/schema.ts'
 import type { CapabilityReader } from '../queries/agent-capabilities.ts'
@@ -26,20 +26,20 @@ export const standingOf = (
 
 export interface Located {
   readonly id: string
-  readonly place: Place
+  readonly place: SessionLocation
   /** The session's record. Absent when the session does not exist, was deleted or has expired. */
   readonly session?: Session
   /** Set when the id was generated at random for this request, so its actor does not exist yet. */
   readonly born?: true
 }
 /**
- * Finds the session of a request: its id, and the `Place` used to create the session if it does not
+ * Finds the session of a request: its id, and the `SessionLocation` used to create the session if it does not
  * exist.
  * @param owned set if the session is for a run. `scope_ref_id` is the id of the loop or workflow to
  * whose scope the key belongs. If it is absent, the key belongs to the scope of the agent.
  * @param seed seed of the request's idempotency key, so that repeats get the same new session.
  */
-export async function locate(
+export async function locateSession(
   edge: Pick<CapabilityReader, 'world'>,
   project: string,
   agent: Agent,
@@ -50,7 +50,7 @@ export async function locate(
   const { world } = edge
   const key = (session_key ?? scope_name ?? '').trim()
   const { scope_ref_id } = owned ?? {}
-  const at = (root: string, generation: number, name: string): Place => ({
+  const at = (root: string, generation: number, name: string): SessionLocation => ({
     root,
     generation,
     session_key: name,
@@ -60,7 +60,7 @@ export async function locate(
     ...(scope_ref_id !== undefined && { scope_ref_id }),
     ...(owned && { of_run: true as const }),
   })
-  const lives = (id: string, place: Place, { gone, session }: Standing): Located => ({
+  const lives = (id: string, place: SessionLocation, { gone, session }: Standing): Located => ({
     id,
     place,
     ...(session && !gone && { session }),

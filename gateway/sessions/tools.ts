@@ -94,7 +94,7 @@ const MAX_ENTRIES = 2000
  * If the memory is larger, the text is truncated in the mode `index`, and replaced by a fault in
  * the mode `full`. In the mode `off`, the result is empty.
  */
-export async function remembered(
+export async function memoryContext(
   world: Pick<World, 'view'>,
   project: string,
   agent: string,

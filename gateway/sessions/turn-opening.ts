@@ -14,7 +14,7 @@ import { isPrivate } from '../../protocol/sessions/visibility.ts'
 import { bundleOf } from '../commands/resolver/resolve.ts'
 import type { CapabilityReader } from '../queries/agent-capabilities.ts'
 import { agentOf, type DefinitionRequest, define } from './definition.ts'
-import { locate } from './session-id.ts'
+import { locateSession } from './session-id.ts'
 
 const REVIEWER =
   'You are a reviewer. You are given a statement about some work, and sometimes evidence. ' +
@@ -109,7 +109,7 @@ export async function turnFor(
           'The session belongs to a channel that the starter of the run may not read.',
         )
       : readable
-  const located = await locate(
+  const located = await locateSession(
     asking,
     project,
     agent,

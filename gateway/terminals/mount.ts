@@ -13,7 +13,7 @@ import { errorBody, errors, isRefusal, type Refusal, refuse } from '../../protoc
 import { isId } from '../../protocol/ids.ts'
 import { closeCodes } from '../../protocol/workers/socket.ts'
 import type { Caller } from '../auth/authenticate.ts'
-import { authorizeRow, enter } from '../auth/authorize.ts'
+import { authorizeRow, enterProject } from '../auth/authorize.ts'
 import { type CookieHeaders, sessionCookieOf } from '../auth/console/cookies.ts'
 import { countRefusedUpgrade } from '../auth/rate.ts'
 import type { Edge } from '../call.ts'
@@ -93,7 +93,7 @@ async function authorize(
   const allowed = async (who: Caller, name: string) => {
     const known = await directory.organization()
     if (isRefusal(known)) return known
-    const project = enter(who, known, name)
+    const project = enterProject(who, known, name)
     if (isRefusal(project)) return project
     const slots = { action_name: 'environment.bash', environment_id }
     return authorizeRow(world.settings.brand, shape, who, slots) ?? project

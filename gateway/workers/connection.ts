@@ -15,7 +15,7 @@
  */
 import type { Down, FrameError, Up } from '../../protocol/workers/socket.ts'
 import { closeCodes } from '../../protocol/workers/socket.ts'
-import { type Edge, type Grant, limits } from './edge.ts'
+import { type Grant, limits, type WorkerEdge } from './edge.ts'
 import { readFrame } from './frames.ts'
 import type { Session } from './session.ts'
 import type { Task } from './timer-wheel.ts'
@@ -52,7 +52,7 @@ export class Connection {
    */
   heard = true
   isClosed = false
-  readonly #edge: Edge
+  readonly #edge: WorkerEdge
   readonly #pipe: Pipe
   readonly #dispatch: (connection: Connection, incoming: Incoming) => void
   readonly #gone: () => void
@@ -66,7 +66,7 @@ export class Connection {
 
   /** @param gone called once, when the connection has ended. */
   constructor(
-    edge: Edge,
+    edge: WorkerEdge,
     grant: Grant,
     pipe: Pipe,
     dispatch: (connection: Connection, incoming: Incoming) => void,

@@ -1,17 +1,17 @@
 /** Dispatches inbound frames to their handlers, by frame type. Handles `worker.ready` itself. */
 import { closeCodes, type Up } from '../../protocol/workers/socket.ts'
 import type { Connection, Incoming } from './connection.ts'
-import { draining } from './drain.ts'
-import { type Edge, limits } from './edge.ts'
-import { delta, heartbeat, log } from './heartbeat.ts'
-import { claim } from './jobs/claim.ts'
+import { handleDraining } from './drain.ts'
+import { limits, type WorkerEdge } from './edge.ts'
+import { handleDelta, handleHeartbeat, handleLog } from './heartbeat.ts'
+import { handleClaim } from './jobs/claim.ts'
 import { claimFilters } from './jobs/eligible.ts'
-import { remind } from './jobs/hint.ts'
+import { scheduleHint } from './jobs/hint.ts'
 import { settle } from './jobs/offers.ts'
-import { tell } from './presence.ts'
-import { register } from './register.ts'
-import { report } from './report.ts'
-import { idle, type Session } from './session.ts'
+import { sendFilters } from './presence.ts'
+import { handleRegister } from './register.ts'
+import { handleReport } from './report.ts'
+import { needsHint, type Session } from './session.ts'
 
 type Frame<T> = Extract<Up, { type: T }>
 type Registered = Exclude<Up['type'], 'worker.register' | 'keepalive'>
@@ -22,19 +22,19 @@ type Registered = Exclude<Up['type'], 'worker.register' | 'keepalive'>
  */
 const arms: {
   readonly [T in Registered]: (
-    edge: Edge,
+    edge: WorkerEdge,
     session: Session,
     frame: Frame<T>,
     bytes: number,
   ) => Promise<void> | void
 } = {
   'worker.ready': ready,
-  'jobs.claim': claim,
-  'job.heartbeat': heartbeat,
-  'job.report': report,
-  'generation.delta': delta,
-  'job.log': log,
-  'worker.draining': (edge, session, { message_id }) => draining(edge, session, message_id),
+  'jobs.claim': handleClaim,
+  'job.heartbeat': handleHeartbeat,
+  'job.report': handleReport,
+  'generation.delta': handleDelta,
+  'job.log': handleLog,
+  'worker.draining': (edge, session, { message_id }) => handleDraining(edge, session, message_id),
   'terminal.output': (edge, session, frame) => edge.terminals.handle(session, frame),
   'terminal.ack': (edge, session, frame) => edge.terminals.handle(session, frame),
   'terminal.exit': (edge, session, frame) => edge.terminals.handle(session, frame),
@@ -44,23 +44,23 @@ const arms: {
  * Handles a frame. A keepalive is never answered, because two peers that answer keepalives would
  * answer each other forever.
  */
-export function dispatch(edge: Edge, connection: Connection, incoming: Incoming): void {
+export function handleFrame(edge: WorkerEdge, connection: Connection, incoming: Incoming): void {
   const { frame, bytes } = incoming
   if (frame.type === 'keepalive') return
   if (frame.type === 'worker.register') {
     guard(
       edge,
       connection,
-      register(edge, connection, frame).then(() => {
+      handleRegister(edge, connection, frame).then(() => {
         // A second registration is refused while the first is in progress.
         if (connection.registering) return
         for (const waiting of connection.backlog.splice(0))
-          if (connection.session) dispatch(edge, connection, waiting)
+          if (connection.session) handleFrame(edge, connection, waiting)
       }),
     )
   } else if (connection.session) {
     const arm = arms[frame.type] as (
-      edge: Edge,
+      edge: WorkerEdge,
       session: Session,
       frame: Up,
       bytes: number,
@@ -75,22 +75,22 @@ export function dispatch(edge: Edge, connection: Connection, incoming: Incoming)
  * Handles `worker.ready`: sets the session's number of slots, its filters, or both, until another
  * frame changes them.
  */
-function ready(edge: Edge, session: Session, frame: Frame<'worker.ready'>): void {
+function ready(edge: WorkerEdge, session: Session, frame: Frame<'worker.ready'>): void {
   if (frame.queues || frame.action_names || frame.models) {
-    session.wants = edge.wants(claimFilters(session.wants.filters, frame))
-    void tell(edge, session)
+    session.wants = edge.prepareFilters(claimFilters(session.wants.filters, frame))
+    void sendFilters(edge, session)
   }
   if (frame.available_slots !== undefined)
     session.limit = Math.min(session.concurrency, session.busy + frame.available_slots)
   settle(edge, session)
-  if (idle(session)) remind(edge, session)
+  if (needsHint(session)) scheduleHint(edge, session)
 }
 
 /**
  * Logs the failure of a handler, which is a bug, and closes the connection so that the worker
  * reconnects.
  */
-function guard(edge: Edge, connection: Connection, done: Promise<void> | void): void {
+function guard(edge: WorkerEdge, connection: Connection, done: Promise<void> | void): void {
   done?.catch((error: unknown) => {
     edge.world.log.error(
       { event: 'worker_frame_failed', err: error },

@@ -3,8 +3,8 @@
  * Its leases and its connection remain.
  */
 
-import { command, type Edge, registryOf } from './edge.ts'
-import { dismiss } from './jobs/claim.ts'
+import { registryOf, sendCommand, type WorkerEdge } from './edge.ts'
+import { dismissClaims } from './jobs/claim.ts'
 import { giveBack } from './jobs/held-leases.ts'
 import { stopReminders } from './jobs/hint.ts'
 import { settle, unreserve } from './jobs/offers.ts'
@@ -15,10 +15,10 @@ import type { Session } from './session.ts'
  * jobs return to their queues, and reserved slots are freed. Jobs that are assigned later are
  * refused.
  */
-export function drain(edge: Edge, session: Session): void {
+export function drainSession(edge: WorkerEdge, session: Session): void {
   session.draining = true
   stopReminders(session)
-  dismiss(edge, session)
+  dismissClaims(edge, session)
   giveBack(edge, session)
   for (const job_id of [...session.reserved.keys()]) unreserve(edge, session, job_id)
   settle(edge, session)
@@ -28,13 +28,17 @@ export function drain(edge: Edge, session: Session): void {
  * Handles `worker.draining`, with which a worker announces that it is draining. The server may have
  * requested it with `worker.drain`.
  */
-export function draining(edge: Edge, session: Session, message_id: string | undefined): void {
-  drain(edge, session)
+export function handleDraining(
+  edge: WorkerEdge,
+  session: Session,
+  message_id: string | undefined,
+): void {
+  drainSession(edge, session)
   session.connection.send({
     type: 'worker.draining.ack',
     ...(message_id !== undefined && { message_id }),
   })
-  void command(edge, session.connection.grant, registryOf(session), 'worker.drained', {
+  void sendCommand(edge, session.connection.grant, registryOf(session), 'worker.drained', {
     session: session.id,
   })
 }

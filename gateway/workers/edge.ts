@@ -105,16 +105,16 @@ export interface Served {
 }
 
 /** State shared by all worker connections of a gateway. */
-export interface Edge {
+export interface WorkerEdge {
   readonly world: World
   readonly serves: Serves
   readonly connections: Set<Connection>
   readonly timerWheel: TimerWheel
   /** Prepares filters for matching. Equal filters usually share one object. */
-  readonly wants: (filters: Filters) => PreparedFilters
+  readonly prepareFilters: (filters: Filters) => PreparedFilters
   /** The current `Session` object of each session, by session id. */
   readonly sessions: Map<string, Session>
-  readonly markets: Map<string, OfferSubscription>
+  readonly offerSubscriptions: Map<string, OfferSubscription>
   readonly answers: Answers
   /** Publishes the model output of the workers that are connected to this gateway. */
   readonly previews: Previews
@@ -128,15 +128,15 @@ export interface Edge {
 }
 
 /** Creates the state of a gateway without connections. */
-export const openEdge = (world: World, serves: Serves): Edge => ({
+export const openWorkerEdge = (world: World, serves: Serves): WorkerEdge => ({
   world,
   terminals: openWorkerTerminals(world),
   serves,
   connections: new Set(),
   timerWheel: new TimerWheel(world),
-  wants: createFilterCache(),
+  prepareFilters: createFilterCache(),
   sessions: new Map(),
-  markets: new Map(),
+  offerSubscriptions: new Map(),
   answers: answers(() => world.monotonic()),
   previews: openPreviews(world),
   logs: openLogWriters(world),
@@ -148,21 +148,26 @@ export const openEdge = (world: World, serves: Serves): Edge => ({
  * Sends a command to an actor on behalf of a worker's principal. `stop` waits for the outcome.
  * @param id the command id. A retry must pass the same id.
  */
-export const command = <K extends 'queue' | 'worker' | 'environment', N extends CommandName<K>>(
-  edge: Edge,
+export const sendCommand = <K extends 'queue' | 'worker' | 'environment', N extends CommandName<K>>(
+  edge: WorkerEdge,
   grant: Grant,
   to: AddressOf<K>,
   name: N,
   input: CommandInput<K, N>,
   id = edge.world.newCommandId(),
-): Promise<Outcome<CommandReply<K, N>>> => track(edge, submit(edge, grant, to, name, input, id))
+): Promise<Outcome<CommandReply<K, N>>> =>
+  trackPromise(edge, sendUntracked(edge, grant, to, name, input, id))
 
 /**
- * Sends a command like `command`, but without `track`, which the caller must call. An exception is
- * logged and returned as the refusal `internal`, so that callers handle only one kind of failure.
+ * Sends a command like `sendCommand`, but without `trackPromise`, which the caller must call. An
+ * exception is logged and returned as the refusal `internal`, so that callers handle only one kind
+ * of failure.
  */
-export function submit<K extends 'queue' | 'worker' | 'environment', N extends CommandName<K>>(
-  { world }: Edge,
+export function sendUntracked<
+  K extends 'queue' | 'worker' | 'environment',
+  N extends CommandName<K>,
+>(
+  { world }: WorkerEdge,
   { principal, credential }: Grant,
   to: AddressOf<K>,
   name: N,
@@ -182,7 +187,7 @@ export function submit<K extends 'queue' | 'worker' | 'environment', N extends C
 }
 
 /** Makes `stop` wait for this promise. */
-export function track<T>(edge: Edge, promise: Promise<T>): Promise<T> {
+export function trackPromise<T>(edge: WorkerEdge, promise: Promise<T>): Promise<T> {
   const gone = () => edge.pending.delete(settled)
   const settled: Promise<unknown> = promise.then(gone, gone)
   edge.pending.add(settled)
@@ -194,7 +199,7 @@ export function track<T>(edge: Edge, promise: Promise<T>): Promise<T> {
  * token. Returns undefined when the id or the token is malformed.
  */
 export function queueOf(
-  edge: Edge,
+  edge: WorkerEdge,
   project: string,
   job_id: string,
   lease_token: string,
@@ -207,7 +212,7 @@ export function queueOf(
  * malformed.
  */
 export function queueNamed(
-  edge: Edge,
+  edge: WorkerEdge,
   project: string,
   job_id: string,
   queue: string,

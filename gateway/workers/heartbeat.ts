@@ -6,7 +6,7 @@
 import { isRefusal } from '../../protocol/errors.ts'
 import type { Up } from '../../protocol/workers/socket.ts'
 import { unsafeValueFault } from '../http/validate.ts'
-import { command, type Edge, queueOf } from './edge.ts'
+import { queueOf, sendCommand, type WorkerEdge } from './edge.ts'
 import { leaseUntil } from './jobs/held-leases.ts'
 import { endLease } from './presence.ts'
 import { recordFrame, type Session } from './session.ts'
@@ -21,8 +21,8 @@ type Frame<T> = Extract<Up, { type: T }>
  * Handles `job.heartbeat`: renews the lease. If the lease is lost, the answer contains a cancel
  * request, so that the worker stops. No answer is sent when the queue refuses or does not answer.
  */
-export async function heartbeat(
-  edge: Edge,
+export async function handleHeartbeat(
+  edge: WorkerEdge,
   session: Session,
   { job_id, lease_token, message_id }: Frame<'job.heartbeat'>,
 ): Promise<void> {
@@ -45,8 +45,8 @@ export async function heartbeat(
  * session, and renews the lease at most once per heartbeat interval. If the lease is lost, an error
  * is sent to the worker. A chunk under an unknown lease is ignored.
  */
-export async function delta(
-  edge: Edge,
+export async function handleDelta(
+  edge: WorkerEdge,
   session: Session,
   { job_id, lease_token, message_id, delta, sequence }: Frame<'generation.delta'>,
 ): Promise<void> {
@@ -80,8 +80,8 @@ export async function delta(
  * Handles `job.log`: stores lines that the job printed. The queue confirms the lease. A frame under
  * a lease that is not current adds nothing, and an error is sent to the worker.
  */
-export function log(
-  edge: Edge,
+export function handleLog(
+  edge: WorkerEdge,
   session: Session,
   { job_id, lease_token, message_id, lines }: Frame<'job.log'>,
 ): void {
@@ -95,14 +95,14 @@ export function log(
 }
 
 async function renew(
-  edge: Edge,
+  edge: WorkerEdge,
   session: Session,
   job_id: string,
   lease_token: string,
 ): Promise<Beat | undefined> {
   const to = queueOf(edge, session.project, job_id, lease_token)
   if (!to) return { alive: false }
-  const outcome = await command(edge, session.connection.grant, to, 'queue.heartbeat', {
+  const outcome = await sendCommand(edge, session.connection.grant, to, 'queue.heartbeat', {
     job_id,
     lease_token,
     gateway: edge.world.node,

@@ -11,10 +11,10 @@ import type { MaybePromise } from '../maybe-promise.ts'
 import type { World } from '../ports.ts'
 import { atMost, every } from '../timing.ts'
 import { Connection, type Pipe } from './connection.ts'
-import { dispatch } from './dispatch.ts'
-import { type Grant, limits, openEdge, type Serves } from './edge.ts'
+import { handleFrame } from './dispatch.ts'
+import { type Grant, limits, openWorkerEdge, type Serves } from './edge.ts'
 import { receive } from './jobs/assign.ts'
-import { dismiss } from './jobs/claim.ts'
+import { dismissClaims } from './jobs/claim.ts'
 import { handleCapacityGain, settle } from './jobs/offers.ts'
 
 /** The worker connections of a gateway. */
@@ -58,7 +58,7 @@ const verdicts: { readonly [C in Code]?: readonly [code: number, reason: string]
  * @param serves determines which jobs the service executes itself; by default none.
  */
 export function openHub(world: World, serves: Serves = () => ({ byService: false })): Hub {
-  const edge = openEdge(world, serves)
+  const edge = openWorkerEdge(world, serves)
   /**
    * The grants in use, each with its number of connections, by key. Connections with the same
    * access share one grant.
@@ -117,7 +117,7 @@ export function openHub(world: World, serves: Serves = () => ({ byService: false
         edge,
         share(grant),
         pipe,
-        (from, incoming) => dispatch(edge, from, incoming),
+        (from, incoming) => handleFrame(edge, from, incoming),
         () => {
           edge.connections.delete(connection)
           unshare(connection.grant)
@@ -136,7 +136,7 @@ export function openHub(world: World, serves: Serves = () => ({ byService: false
       edge.stopping = true
       for (const { session } of edge.connections) {
         if (!session) continue
-        dismiss(edge, session)
+        dismissClaims(edge, session)
         settle(edge, session)
       }
       await quiet(world, edge.pending)

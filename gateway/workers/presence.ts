@@ -5,8 +5,8 @@
 import { isRefusal } from '../../protocol/errors.ts'
 import type { WorkerCommands } from '../../protocol/workers/commands.ts'
 import { closeCodes } from '../../protocol/workers/socket.ts'
-import { command, type Edge, registryOf } from './edge.ts'
-import { expire, giveBack, lapse, removeEndedLease } from './jobs/held-leases.ts'
+import { registryOf, sendCommand, type WorkerEdge } from './edge.ts'
+import { giveBack, removeEndedLease, removeExpired, reportLapsed } from './jobs/held-leases.ts'
 import { stopReminders } from './jobs/hint.ts'
 import { settle, unreserve } from './jobs/offers.ts'
 import type { Session } from './session.ts'
@@ -20,28 +20,28 @@ type Input = WorkerCommands['worker.seen']['input']
  * anything was received from the worker since the last beat, the beat also reports to the registry
  * that the session is alive. The connection is closed if another connection has superseded it.
  */
-export function beat(edge: Edge, session: Session): void {
+export function scheduleBeat(edge: WorkerEdge, session: Session): void {
   session.beating ??= new Beat(edge, session)
   edge.timerWheel.add(edge.world.settings.timing.cadence * 1000, session.beating)
 }
 
 class Beat implements Task {
   round: Task['round']
-  readonly #edge: Edge
+  readonly #edge: WorkerEdge
   readonly #session: Session
-  constructor(edge: Edge, session: Session) {
+  constructor(edge: WorkerEdge, session: Session) {
     this.#edge = edge
     this.#session = session
   }
   due(): void {
     const [edge, session] = [this.#edge, this.#session]
-    const lapsed = expire(edge, session)
-    beat(edge, session)
+    const lapsed = removeExpired(edge, session)
+    scheduleBeat(edge, session)
     // Leases are reported only if this connection is the current one. If it is not, another gateway
     // may be receiving the worker's heartbeats.
     if (lapsed.length > 0)
       isCurrent(edge, session).then(
-        (current) => current && !session.closed && lapse(edge, session, lapsed),
+        (current) => current && !session.closed && reportLapsed(edge, session, lapsed),
         (error: unknown) =>
           edge.world.log.debug(
             { event: 'worker_session_check_failed', err: error },
@@ -51,7 +51,7 @@ class Beat implements Task {
     if (!session.connection.heard) return
     session.connection.heard = false
     const { told, wants } = session
-    void (told === wants ? seen(edge, session) : tell(edge, session))
+    void (told === wants ? seen(edge, session) : sendFilters(edge, session))
   }
 }
 
@@ -59,7 +59,7 @@ class Beat implements Task {
  * Sends the session's new filters to the registry, one command at a time, so that the latest
  * filters win. After a failure, a later beat sends them again.
  */
-export async function tell(edge: Edge, session: Session): Promise<void> {
+export async function sendFilters(edge: WorkerEdge, session: Session): Promise<void> {
   if (session.notifying) return
   session.notifying = true
   while (session.told !== session.wants && !session.closed) {
@@ -75,7 +75,7 @@ export async function tell(edge: Edge, session: Session): Promise<void> {
  * Returns whether this is the session's current connection; false when the registry does not answer
  * in time.
  */
-async function isCurrent({ world }: Edge, session: Session): Promise<boolean> {
+async function isCurrent({ world }: WorkerEdge, session: Session): Promise<boolean> {
   const { id, generation } = session
   return (await world.ask(registryOf(session), 'current', { session: id, generation })) === true
 }
@@ -85,7 +85,7 @@ async function isCurrent({ world }: Edge, session: Session): Promise<boolean> {
  * @param takes the session's filters, if they have changed.
  * @returns false when the report was refused.
  */
-async function seen(edge: Edge, session: Session, takes?: Input['takes']): Promise<boolean> {
+async function seen(edge: WorkerEdge, session: Session, takes?: Input['takes']): Promise<boolean> {
   const { connection } = session
   const input: Input = {
     session: session.id,
@@ -93,7 +93,13 @@ async function seen(edge: Edge, session: Session, takes?: Input['takes']): Promi
     leases: session.leases,
     ...(takes && { takes }),
   }
-  const outcome = await command(edge, connection.grant, registryOf(session), 'worker.seen', input)
+  const outcome = await sendCommand(
+    edge,
+    connection.grant,
+    registryOf(session),
+    'worker.seen',
+    input,
+  )
   if (isRefusal(outcome)) return false
   if (!outcome.reply.current)
     connection.close(closeCodes.superseded, 'superseded by a newer connection')
@@ -104,7 +110,7 @@ async function seen(edge: Edge, session: Session, takes?: Input['takes']): Promi
  * Ends a session on this gateway after its connection has ended. Undelivered jobs return to their
  * queues. All other leases remain, because the worker may reconnect.
  */
-export function leave(edge: Edge, session: Session): void {
+export function endSession(edge: WorkerEdge, session: Session): void {
   if (session.closed) return
   session.closed = true
   stopReminders(session)
@@ -130,14 +136,14 @@ export function leave(edge: Edge, session: Session): void {
  * whose connection has ended, reports this to the registry: another process may then take over the
  * instance at once.
  */
-export function endLease(edge: Edge, session: Session, job_id: string, token: string): void {
+export function endLease(edge: WorkerEdge, session: Session, job_id: string, token: string): void {
   removeEndedLease(edge, session, job_id, token)
   if (session.closed && session.leases === 0) reportClosed(edge, session)
 }
 
 /** Reports to the registry that the connection has ended, and how many leases the session has. */
-function reportClosed(edge: Edge, session: Session): void {
+function reportClosed(edge: WorkerEdge, session: Session): void {
   const { id, generation, leases } = session
   const input = { session: id, generation, leases }
-  void command(edge, session.connection.grant, registryOf(session), 'worker.closed', input)
+  void sendCommand(edge, session.connection.grant, registryOf(session), 'worker.closed', input)
 }

@@ -12,7 +12,7 @@ import type { WorkerCommands } from '../../protocol/workers/commands.ts'
 import { closeCodes, type Register } from '../../protocol/workers/socket.ts'
 import { hexOf } from '../http/hex.ts'
 import type { Connection } from './connection.ts'
-import { command, type Edge } from './edge.ts'
+import { sendCommand, type WorkerEdge } from './edge.ts'
 import {
   confirmEnvironment,
   enterEnvironment,
@@ -21,7 +21,7 @@ import {
 } from './environments/registration.ts'
 import { countLeases } from './jobs/leases.ts'
 import { settle } from './jobs/offers.ts'
-import { beat, leave } from './presence.ts'
+import { endSession, scheduleBeat } from './presence.ts'
 import { Session } from './session.ts'
 
 /** The capability of workers that can open terminals. */
@@ -30,7 +30,11 @@ const TERMINALS = 'terminal'
 type Entered = WorkerCommands['worker.register']['reply']
 
 /** Handles a `worker.register` frame. Resolves when the registration has been answered. */
-export async function register(edge: Edge, connection: Connection, frame: Register): Promise<void> {
+export async function handleRegister(
+  edge: WorkerEdge,
+  connection: Connection,
+  frame: Register,
+): Promise<void> {
   const { message_id } = frame
   if (connection.session || connection.registering)
     return connection.fail('bad_frame', 'this connection is already registered', message_id)
@@ -69,7 +73,7 @@ export async function register(edge: Edge, connection: Connection, frame: Regist
     models,
     ...(given !== undefined && { given_token_hash: world.hash(given) }),
   }
-  const outcome = await command(
+  const outcome = await sendCommand(
     edge,
     connection.grant,
     { project, kind: 'worker', id: worker },
@@ -93,12 +97,16 @@ export async function register(edge: Edge, connection: Connection, frame: Regist
     // while, and refuse another registration of the instance.
     const { session, generation } = entered.registration
     const to = { project, kind: 'worker', id: worker } as const
-    await command(edge, connection.grant, to, 'worker.closed', { session, generation, leases: 0 })
+    await sendCommand(edge, connection.grant, to, 'worker.closed', {
+      session,
+      generation,
+      leases: 0,
+    })
     return expelled(connection, late, message_id)
   }
   const session = sessionOf(edge, connection, worker, entered)
-  connection.onEnd = () => leave(edge, session)
-  if (connection.isClosed) return leave(edge, session)
+  connection.onEnd = () => endSession(edge, session)
+  if (connection.isClosed) return endSession(edge, session)
   if (edge.stopping) return connection.close(closeCodes.restart, 'the gateway restarts')
   const present = edge.sessions.get(session.id)
   if (present && present.generation > session.generation)
@@ -131,7 +139,7 @@ export async function register(edge: Edge, connection: Connection, frame: Regist
  * Returns the optional frame types that the worker requests and this gateway accepts. A worker that
  * lists none receives no list, because it may reject unknown members.
  */
-const accepted = ({ logs }: Edge, wanted: readonly string[]): string[] =>
+const accepted = ({ logs }: WorkerEdge, wanted: readonly string[]): string[] =>
   logs.available && wanted.includes(LOG_FRAME) ? [LOG_FRAME] : []
 
 function expelled(
@@ -164,7 +172,7 @@ function refused(
 }
 
 function sessionOf(
-  edge: Edge,
+  edge: WorkerEdge,
   connection: Connection,
   worker: string,
   { registration, resumed, draining }: Entered,
@@ -177,7 +185,7 @@ function sessionOf(
     worker,
     connection,
     concurrency: registration.concurrency_limit,
-    wants: edge.wants({
+    wants: edge.prepareFilters({
       queues,
       action_names,
       models,
@@ -191,14 +199,14 @@ function sessionOf(
 }
 
 /** Adds the session to this gateway, and closes older connections of the same worker. */
-function enter(edge: Edge, session: Session, { replaced }: Entered): void {
+function enter(edge: WorkerEdge, session: Session, { replaced }: Entered): void {
   const older = [edge.sessions.get(session.id), replaced && edge.sessions.get(replaced.session)]
   edge.sessions.set(session.id, session)
   session.connection.enter(session)
   for (const other of older)
     if (other && other !== session)
       other.connection.close(closeCodes.superseded, 'superseded by a newer connection')
-  beat(edge, session)
+  scheduleBeat(edge, session)
   settle(edge, session)
   edge.terminals.serve(session)
 }

@@ -12,7 +12,7 @@ import { reportErrors, sizes, type Up } from '../../protocol/workers/socket.ts'
 import { unsafeValueFault } from '../http/validate.ts'
 import type { Outcome } from '../ports.ts'
 import { backoffMs, sleep } from '../timing.ts'
-import { type Edge, queueOf, submit, track } from './edge.ts'
+import { queueOf, sendUntracked, trackPromise, type WorkerEdge } from './edge.ts'
 import { settle } from './jobs/offers.ts'
 import { checkReferences } from './jobs/references.ts'
 import { endLease } from './presence.ts'
@@ -34,8 +34,8 @@ const RETRY = { first: 1000, last: 10_000 } as const
  * has closed and either the gateway stops or one lease duration has passed.
  * @param bytes size of the frame, which is an upper bound on the size of the result.
  */
-export function report(
-  edge: Edge,
+export function handleReport(
+  edge: WorkerEdge,
   session: Session,
   frame: Frame,
   bytes: number,
@@ -60,14 +60,14 @@ export function report(
   const id = world.newCommandId()
   const end = now + world.settings.timing.lease * 1000
   const decide = (failures: number): Promise<void> =>
-    submit(edge, session.connection.grant, to, 'queue.report', input, id).then((outcome) => {
+    sendUntracked(edge, session.connection.grant, to, 'queue.report', input, id).then((outcome) => {
       const open = transient(outcome)
       if (open && !(session.closed && (edge.stopping || world.monotonic() >= end)))
         return sleep(world, backoffMs(failures, RETRY)).then(() => decide(failures + 1))
       session.reports.delete(key)
       if (!open) conclude(edge, session, frame, waiting, outcome)
     })
-  return track(edge, decide(0))
+  return trackPromise(edge, decide(0))
 }
 
 /**
@@ -75,7 +75,7 @@ export function report(
  * @param waiting the message ids of the report and its repeats.
  */
 function conclude(
-  edge: Edge,
+  edge: WorkerEdge,
   session: Session,
   { job_id, lease_token, result }: Frame,
   waiting: readonly (string | undefined)[],
@@ -85,7 +85,7 @@ function conclude(
   endLease(edge, session, job_id, lease_token)
   if (decided === 'accepted' && result) {
     const checked = checkReferences(edge.world, session.project, job_id, result)
-    if (checked) void track(edge, checked)
+    if (checked) void trackPromise(edge, checked)
   }
   for (let i = 0; i < waiting.length; i++)
     acknowledge(

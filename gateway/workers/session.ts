@@ -303,7 +303,7 @@ export const takesJobs = (session: Session): boolean =>
  * Returns whether the worker should receive `work.available`: it accepts jobs, has no open claim,
  * and has a free slot or a ready job.
  */
-export const idle = (session: Session): boolean =>
+export const needsHint = (session: Session): boolean =>
   takesJobs(session) &&
   session.claims.length === 0 &&
   (unusedSlots(session) > 0 || session.ready.length > 0)

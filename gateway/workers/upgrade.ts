@@ -9,7 +9,7 @@ import { errorBody, errors, isRefusal, type Refusal, refuse } from '../../protoc
 import { getOwn } from '../../protocol/lookup.ts'
 import { workers } from '../../protocol/workers/rows.ts'
 import type { Authentication, Caller } from '../auth/authenticate.ts'
-import { authorizeRow, enter } from '../auth/authorize.ts'
+import { authorizeRow, enterProject } from '../auth/authorize.ts'
 import { countRefusedUpgrade, type Limits } from '../auth/rate.ts'
 import type { Directory } from '../directory.ts'
 import { presentedIn, retryAfterOf } from '../http/upgrade.ts'
@@ -111,7 +111,7 @@ async function grantOf(
 ): Promise<Grant | Refusal> {
   const known = await directory.organization()
   if (isRefusal(known)) return known
-  const project = enter(caller, known, name)
+  const project = enterProject(caller, known, name)
   if (isRefusal(project)) return project
   const may = (who: Caller): Refusal | undefined =>
     authorizeRow(world.settings.brand, workers['worker.socket'].shape, who, {})
@@ -138,7 +138,7 @@ async function grantOf(
       still(directory, project.id, async (now) => {
         const again = await authentication.again(caller)
         if (isRefusal(again)) return again
-        const entered = enter(again, now, project.id)
+        const entered = enterProject(again, now, project.id)
         return isRefusal(entered) ? entered : may(again)
       }),
   }

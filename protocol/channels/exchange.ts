@@ -22,7 +22,7 @@ import { Timestamp } from '../common.ts'
 import type { Event } from '../entry.ts'
 import type { RunCommands } from '../internal.ts'
 import type { Ending, TurnWork } from '../sessions/bookkeeping.ts'
-import type { Place } from '../sessions/commands.ts'
+import type { SessionLocation } from '../sessions/commands.ts'
 import type { Block } from '../sessions/turns/blocks.ts'
 import type { TurnDefinition } from '../sessions/turns/definition.ts'
 
@@ -137,7 +137,7 @@ export type ExchangeCommands = {
  * A repeat changes nothing.
  */
 export interface ExchangeOpening {
-  readonly place: Place
+  readonly place: SessionLocation
   readonly exchange_id: string
   readonly turn_id: string
   readonly asker: TurnWork['asker']

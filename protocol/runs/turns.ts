@@ -2,7 +2,7 @@
 import type { CompactionPolicy, ModelRoute, ThinkingEffort } from '../agents/schema.ts'
 import type { EnvironmentBinding, JobEnvironment } from '../environments/commands.ts'
 import type { Bundle, TriggerKind } from '../resolver/callout.ts'
-import type { Place, TurnOpening } from '../sessions/commands.ts'
+import type { SessionLocation, TurnOpening } from '../sessions/commands.ts'
 import type { TurnEnvironment } from '../sessions/turns/definition.ts'
 
 /**
@@ -65,7 +65,7 @@ type AgentEnvironment = Omit<EnvironmentBinding, 'mode' | 'owner_id'> &
 export interface TurnDefined extends Pick<TurnOpening, 'seed' | 'definition'> {
   readonly turn_id: string
   readonly session_id: string
-  readonly place: Place
+  readonly place: SessionLocation
   /** A newly resolved definition, which the run stores for later turns of the agent. */
   readonly bundle?: AgentBundle
 }

@@ -110,7 +110,7 @@ export interface TurnOpening {
    * The location of the session. If there is no such session, it is created from `seed`. Absent if
    * the session is known to exist.
    */
-  readonly place?: Place
+  readonly place?: SessionLocation
   readonly seed?: Pick<SessionSeed, 'title' | 'visibility' | 'compaction_policy'>
   readonly owner:
     | { readonly run_id: string; readonly step_key: string }
@@ -171,7 +171,7 @@ export interface TurnSpending {
  * The location of the session that a request uses. `root`: the first session of the session key.
  * `generation`: the number of earlier sessions with this key.
  */
-export interface Place {
+export interface SessionLocation {
   readonly root: string
   readonly generation: number
   readonly session_key: string
@@ -188,8 +188,8 @@ export interface Place {
   readonly of_run?: true
 }
 /** The data that the gateway adds to an invocation and to the creation of a session. */
-export interface PlaceInput {
-  readonly place: Place
+export interface SessionLocationInput {
+  readonly place: SessionLocation
 }
 /** The data that the gateway adds to requests that may start a turn. */
 export type { Defined }

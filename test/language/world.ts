@@ -4,7 +4,7 @@
  */
 import { type AnyActor, type Cause, type Decided, evolve, type Tell } from '../../actors/actor.ts'
 import { run } from '../../actors/runs/run.ts'
-import { placesOf, type RunState } from '../../actors/runs/state.ts'
+import { progressesOf, type RunState } from '../../actors/runs/state.ts'
 import type { Definition } from '../../protocol/access/directory.ts'
 import { isRefusal, type Refusal } from '../../protocol/errors.ts'
 import { prefixes } from '../../protocol/ids.ts'
@@ -95,7 +95,7 @@ export class World {
    * cannot be looked up.
    */
   turn(step: string, outcome: string, more: Values): void {
-    const found = placesOf(this.#runs.get(this.#id) as RunState).find(
+    const found = progressesOf(this.#runs.get(this.#id) as RunState).find(
       ([, { wait }]) => wait?.kind === 'agent' && wait.step === step,
     )?.[1].wait
     if (found?.kind !== 'agent') throw new Error(`no agent is asked by ${step}`)
@@ -119,7 +119,7 @@ export class World {
   }
   /** Settles the question of a step as answered, expired or cancelled. */
   answer(step: string, status: string, value: unknown): void {
-    const found = placesOf(this.#runs.get(this.#id) as RunState).find(
+    const found = progressesOf(this.#runs.get(this.#id) as RunState).find(
       ([, { wait }]) => wait?.kind === 'interaction' && wait.step === step,
     )?.[1].wait
     if (found?.kind !== 'interaction') throw new Error(`nobody is asked by ${step}`)

@@ -103,9 +103,9 @@ export function actionCall(
 ): ActionCall | null {
   const found =
     state && waitingAt(state, (wait) => wait.kind === 'worker' && wait.job_id === job_id)
-  const wait = found?.place.wait
+  const wait = found?.progress.wait
   if (!state || !found || !wait) return null
-  const step = stepsAt(state, found.at)[found.place.position]
+  const step = stepsAt(state, found.at)[found.progress.position]
   if (step?.kind !== 'action') return null
   const { engine, record } = state
   const timeout = parseDuration(step.timeout?.duration ?? '0') || engine.invoked?.timeout

@@ -128,7 +128,7 @@ function complete(
     return refuse('not_found', { step_key: key }, `The run has no step ${key}.`)
   const { status, cancel_requested } = state.record
   if (hasEnded(state) || cancel_requested) return refuse('conflict', { status, cancel_requested })
-  const wait = found?.place.wait
+  const wait = found?.progress.wait
   if (!wait)
     return refuseFields({
       field: 'step_key',

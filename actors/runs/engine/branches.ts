@@ -13,7 +13,7 @@
 import type { JsonObject } from '../../../protocol/common.ts'
 import { renderNative } from '../../../protocol/rules/expressions/template.ts'
 import type { Step } from '../../../protocol/workflows/spec.ts'
-import { current, type Draft, emit, placeOf } from '../draft.ts'
+import { current, type Draft, emit, progressOf } from '../draft.ts'
 import { type Branch, branchAt, type Join, type RunState, type Yield } from '../state.ts'
 import { yieldOf } from './branch-state.ts'
 import type { RunFault } from './ending.ts'
@@ -100,7 +100,7 @@ function open(on: Draft, step: JoinStep, join: Join): void {
 }
 
 function move(on: Draft, take: (on: Draft, step: Step) => void): void {
-  const { fault } = placeOf(on) as Branch
+  const { fault } = progressOf(on) as Branch
   const at = current(on)
   if (fault) close(on, { fault })
   else if (at) catchExpressionFault(on, () => take(on, at.step))
@@ -138,7 +138,7 @@ function close(on: Draft, what: Yield): void {
   } = on
   const step = mainStep(on.state) as JoinStep
   if (at === undefined || !join) return
-  const { index } = placeOf(on) as Branch
+  const { index } = progressOf(on) as Branch
   const counted =
     'fault' in what
       ? { failed: join.failed + 1 }

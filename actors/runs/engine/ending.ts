@@ -25,7 +25,7 @@ import {
   type Draft,
   emit,
   now,
-  placeOf,
+  progressOf,
   tellInteraction,
   tellLoop,
   tellRun,
@@ -185,7 +185,7 @@ export function cancelRun(on: Draft): void {
     })
   end(on, {
     type: 'run.cancelled',
-    position: placeOf(on).position,
+    position: progressOf(on).position,
     payload: { status: 'cancelled', ...because },
     run: {
       status: 'cancelled',

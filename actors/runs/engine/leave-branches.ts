@@ -3,7 +3,16 @@
  * `branches.ts` contains the regular end.
  */
 import type { RunStep } from '../../../protocol/runs/schema.ts'
-import { current, type Draft, emit, now, placeOf, tellQueue, tellRun, withdraw } from '../draft.ts'
+import {
+  current,
+  type Draft,
+  emit,
+  now,
+  progressOf,
+  tellQueue,
+  tellRun,
+  withdraw,
+} from '../draft.ts'
 import { isAsked, unwatching } from '../state.ts'
 
 /** Whether a step has begun and has not ended. */
@@ -35,7 +44,7 @@ export function leaveBranch(on: Draft, reason: string): void {
   } = on
   if (at === undefined || !join) return
   const step = current(on)
-  const { wait } = placeOf(on)
+  const { wait } = progressOf(on)
   const note = { at, place: null, ...unwatching(wait) }
   if (step?.row && isActive(step.row))
     emit(on, 'step.cancelled', {

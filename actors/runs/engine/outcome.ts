@@ -16,7 +16,7 @@ import { ExpressionError } from '../../../protocol/rules/expressions/expression.
 import { extended } from '../../../protocol/rules/extended.ts'
 import type { RunStep } from '../../../protocol/runs/schema.ts'
 import type { Step } from '../../../protocol/workflows/spec.ts'
-import { current, type Draft, emit, now, type Parts, placeOf } from '../draft.ts'
+import { current, type Draft, emit, now, type Parts, progressOf } from '../draft.ts'
 import { branchAt, type Note, type Wait } from '../state.ts'
 import { failRun, type RunFault } from './ending.ts'
 import { isCancelling } from './places.ts'
@@ -143,7 +143,7 @@ const seqOf = ({ state: { engine, spec } }: Draft): number =>
  */
 const moving = (on: Draft) =>
   on.state.record.status === 'queued' && { run: { status: 'running' as const } }
-const past = (on: Draft): Parts => ({ place: { position: placeOf(on).position + 1, tries: 0 } })
+const past = (on: Draft): Parts => ({ place: { position: progressOf(on).position + 1, tries: 0 } })
 
 /**
  * Returns the note that drops the branches of the current step and their outcomes, or undefined if
@@ -253,7 +253,7 @@ export function failStep(
     failRun(on, fault, undefined, stop)
     return
   }
-  if (!final && placeOf(on).tries < attemptsOf(at.step)) {
+  if (!final && progressOf(on).tries < attemptsOf(at.step)) {
     retryStep(on, fault, at.step, at.row, at.key)
     return
   }
@@ -288,7 +288,7 @@ function emitFailure(
 }
 
 function retryStep(on: Draft, fault: RunFault, step: Step, row: RunStep, key: string): void {
-  const { tries } = placeOf(on)
+  const { tries } = progressOf(on)
   const delay = parseDuration(step.retry?.delay ?? '0') ?? 0
   const due = on.cause.at + delay
   const until = timestamp(due)

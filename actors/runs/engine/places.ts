@@ -4,7 +4,7 @@
  */
 import type { JsonObject } from '../../../protocol/common.ts'
 import type { Spec, Step } from '../../../protocol/workflows/spec.ts'
-import { branchAt, keyOf, type Place, type RunState, rowOf, type Wait } from '../state.ts'
+import { branchAt, keyOf, type Progress, type RunState, rowOf, type Wait } from '../state.ts'
 
 /**
  * Returns the current step of the run itself, or undefined after the last step. The result is valid
@@ -43,11 +43,11 @@ export function bodyOf(
 export function waitingAt(
   state: RunState,
   holds: (wait: Wait) => boolean,
-): { readonly at: string | undefined; readonly place: Place } | undefined {
+): { readonly at: string | undefined; readonly progress: Progress } | undefined {
   const { engine, branches } = state
-  if (engine.wait && holds(engine.wait)) return { at: undefined, place: engine }
+  if (engine.wait && holds(engine.wait)) return { at: undefined, progress: engine }
   const branch = branches?.find(({ wait }) => wait && holds(wait))
-  return branch && { at: branch.key, place: branch }
+  return branch && { at: branch.key, progress: branch }
 }
 /**
  * Whether a wait is for a job, a child run or an open turn. Each of these ends on its own after a
@@ -76,9 +76,9 @@ export function jobSpec(
 ): { parameters: JsonObject; action_name: string } | null {
   const found =
     state && waitingAt(state, (wait) => wait.kind === 'worker' && wait.job_id === job_id)
-  const wait = found?.place.wait
+  const wait = found?.progress.wait
   if (!state || !found || !wait) return null
-  const step = stepsAt(state, found.at)[found.place.position]
+  const step = stepsAt(state, found.at)[found.progress.position]
   return step?.kind === 'action'
     ? specOf(step, rowOf(state, wait.step, found.at)?.inputs ?? {})
     : null

@@ -1,7 +1,7 @@
 /** Ends waits, in the run itself and in its branches. `suspend.ts` begins most of them. */
 import type { JsonObject } from '../../../protocol/common.ts'
 import type { RunEventType } from '../../../protocol/runs/events.ts'
-import { current, type Draft, emit, placeOf } from '../draft.ts'
+import { current, type Draft, emit, progressOf } from '../draft.ts'
 import { isAsked, unwatching } from '../state.ts'
 
 /**
@@ -15,7 +15,7 @@ export function endWait(
   payload: JsonObject = {},
   take?: string,
 ): void {
-  const { wait } = placeOf(on)
+  const { wait } = progressOf(on)
   if (!wait) return
   const type: RunEventType = 'id' in wait && !isAsked(wait) ? how : 'wait.closed'
   const note = { ...unwatching(wait), ...(take !== undefined && { take }) }

@@ -4,7 +4,7 @@
  */
 
 import { type Draft, tellQueue, tellRun, withdraw } from '../draft.ts'
-import { placesOf } from '../state.ts'
+import { progressesOf } from '../state.ts'
 import { leaveBranch } from './leave-branches.ts'
 import { isWork } from './places.ts'
 
@@ -15,7 +15,7 @@ import { isWork } from './places.ts'
 export function stopWork(on: Draft): void {
   const reason = on.state.engine.cancel_reason
   const job_ids: string[] = []
-  for (const [at, { wait }] of placesOf(on.state)) {
+  for (const [at, { wait }] of progressesOf(on.state)) {
     on.at = at
     if (wait?.kind === 'worker') job_ids.push(wait.job_id)
     else if (wait?.kind === 'run')

@@ -8,7 +8,15 @@ import type { RunCommands } from '../../../protocol/internal.ts'
 import type { RunEvent } from '../../../protocol/runs/events.ts'
 import type { Cause, Decision } from '../../actor.ts'
 import { start } from '../commands/start.ts'
-import { current, type Draft, draft, emit, emptyDecision, placeOf, withoutReply } from '../draft.ts'
+import {
+  current,
+  type Draft,
+  draft,
+  emit,
+  emptyDecision,
+  progressOf,
+  withoutReply,
+} from '../draft.ts'
 import { advance } from '../engine/advance.ts'
 import { cancelRun, type RunFault } from '../engine/ending.ts'
 import { leaveBranch } from '../engine/leave-branches.ts'
@@ -78,7 +86,7 @@ function goOn(
   on: Draft,
   { run_id, status, result, error_type, error_message }: Told<'child.settled'>,
 ): void {
-  const { wait } = placeOf(on)
+  const { wait } = progressOf(on)
   const at = current(on)
   const call = at?.step.kind === 'action' && {
     action: at.step.config.action_name,

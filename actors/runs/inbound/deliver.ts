@@ -9,7 +9,7 @@ import type { Cause, Decision } from '../../actor.ts'
 import { draft, emit, emptyDecision, withoutReply } from '../draft.ts'
 import { advance } from '../engine/advance.ts'
 import { waitingAt } from '../engine/places.ts'
-import { hasEnded, isAsked, placesOf, type RunState } from '../state.ts'
+import { hasEnded, isAsked, progressesOf, type RunState } from '../state.ts'
 import { consumeEvent, isAwaited, openWait } from '../steps/wait.ts'
 
 /** Number of events that are remembered to detect repeats. */
@@ -31,7 +31,7 @@ export function deliver(
     state.engine.delivered?.includes(event.source_event_id)
   )
     return emptyDecision
-  const awaited = placesOf(state).filter(([, { wait }]) => isAwaited(wait, event))
+  const awaited = progressesOf(state).filter(([, { wait }]) => isAwaited(wait, event))
   if (awaited.length === 0) return emptyDecision
   const on = draft(state, cause)
   on.why = { reason: 'event', event_type: event.event_type, source_event_id: event.source_event_id }
@@ -64,7 +64,7 @@ export function watched(
     state &&
     !hasEnded(state) &&
     waitingAt(state, (wait) => isAsked(wait) && 'id' in wait && wait.id === wait_id)
-  const wait = found ? found.place.wait : undefined
+  const wait = found ? found.progress.wait : undefined
   if (!state || !found || wait?.kind !== 'event') return emptyDecision
   const on = draft(state, cause)
   on.at = found.at
@@ -78,6 +78,6 @@ export const awaiting = (
 ): readonly { wait_id: string; event_type: string }[] =>
   !state || hasEnded(state)
     ? []
-    : placesOf(state).flatMap(([, { wait }]) =>
+    : progressesOf(state).flatMap(([, { wait }]) =>
         wait?.kind === 'event' ? [{ wait_id: wait.id, event_type: wait.event_type }] : [],
       )

@@ -68,7 +68,7 @@ export function responded(
 ): Decision<RunEvent, undefined> {
   if (!state || hasEnded(state)) return emptyDecision
   const on = draft(state, cause)
-  const step = asking(state, answer.interaction_id)?.place.wait?.step
+  const step = asking(state, answer.interaction_id)?.progress.wait?.step
   if (step === undefined && !state.engine.asked?.includes(answer.interaction_id))
     return emptyDecision
   emit(on, 'interaction.responded', {

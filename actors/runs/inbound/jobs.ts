@@ -116,7 +116,7 @@ export function jobRetried(
 function waitingFor(state: RunState | null, job_id: string, cause: Cause) {
   const found =
     state && waitingAt(state, (wait) => wait.kind === 'worker' && wait.job_id === job_id)
-  const wait = found?.place.wait
+  const wait = found?.progress.wait
   if (!state || wait?.kind !== 'worker') return undefined
   const on = draft(state, cause)
   on.at = found?.at

@@ -11,7 +11,7 @@ import {
   draft,
   emit,
   emptyDecision,
-  placeOf,
+  progressOf,
   withdraw,
   withoutReply,
 } from '../draft.ts'
@@ -24,7 +24,7 @@ import { holdsWork } from '../engine/places.ts'
 import { endWait, resumeStep } from '../engine/resume.ts'
 import { stopWork } from '../engine/stop.ts'
 import { exceedWallClock, wallClockPassed } from '../limits.ts'
-import { hasEnded, placesOf, type RunState } from '../state.ts'
+import { hasEnded, progressesOf, type RunState } from '../state.ts'
 import { abandon } from '../steps/action.ts'
 
 const timeout = (at: string): RunFault => ({
@@ -52,11 +52,11 @@ export function wake(
   }
   if (wallClockPassed(on)) exceedWallClock(on)
   let moved = more
-  for (const [at, { wait }] of placesOf(on.state)) {
+  for (const [at, { wait }] of progressesOf(on.state)) {
     if (hasEnded(on.state) || isFull(on)) break
     if ((wait?.due ?? Infinity) > cause.at) continue
     on.at = at
-    if (placeOf(on).wait !== wait) continue
+    if (progressOf(on).wait !== wait) continue
     end(on)
     moved = true
   }
@@ -75,7 +75,7 @@ function stopRun(on: Draft): void {
 
 /** Ends the current wait, which is due. */
 function end(on: Draft): void {
-  const { wait } = placeOf(on)
+  const { wait } = progressOf(on)
   if (!wait) return
   const sleeps = wait.kind === 'timer' && !wait.times_out
   if (sleeps || wait.kind === 'retry' || wait.kind === 'pause') {

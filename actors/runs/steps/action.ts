@@ -16,7 +16,7 @@ import { isLiteral, renderText } from '../../../protocol/rules/expressions/templ
 import type { TurnEnvironment } from '../../../protocol/sessions/turns/definition.ts'
 import { sizes } from '../../../protocol/workers/socket.ts'
 import type { Step } from '../../../protocol/workflows/spec.ts'
-import { current, type Draft, emit, now, placeOf, tellQueue, tellRun } from '../draft.ts'
+import { current, type Draft, emit, now, progressOf, tellQueue, tellRun } from '../draft.ts'
 import type { RunFault } from '../engine/ending.ts'
 import { expressionScope } from '../engine/expression-scope.ts'
 import { attemptsOf, failStep } from '../engine/outcome.ts'
@@ -131,7 +131,7 @@ function jobOf(
   environment: TurnEnvironment | undefined,
 ): { job: JobHeader; record: Job } {
   const { record: run, engine } = on.state
-  const attempts = attemptsOf(step) - placeOf(on).tries + 1
+  const attempts = attemptsOf(step) - progressOf(on).tries + 1
   const { action_name, execution_location } = step.config
   const { priority, fairness_key } = engine
   const origin = engine.invoked ? 'direct_action_invoke' : 'loop_action_step'
@@ -189,7 +189,7 @@ type Writable<T> = { -readonly [K in keyof T]: T[K] }
  */
 export function abandon(on: Draft, fault: RunFault): void {
   const at = current(on)
-  const { wait } = placeOf(on)
+  const { wait } = progressOf(on)
   if (wait?.kind === 'run') tellRun(on, wait.run_id, 'child.cancel', { reason: fault.error_type })
   if (wait?.kind !== 'worker' || at?.step.kind !== 'action') return
   tellQueue(on, 'queue.cancel', { job_ids: [wait.job_id], reason: fault.error_type })

@@ -25,7 +25,7 @@ import {
   type Draft,
   emit,
   OPENINGS,
-  placeOf,
+  progressOf,
   tellOpenings,
 } from '../draft.ts'
 import { expressionScope } from '../engine/expression-scope.ts'
@@ -212,9 +212,9 @@ export function turnWanted(
   { job_id }: { readonly job_id: string },
 ): TurnWanted | null {
   const found = state && waitingAt(state, (wait) => wait.kind === 'agent' && wait.job_id === job_id)
-  const wait = found?.place.wait
+  const wait = found?.progress.wait
   if (!state || wait?.kind !== 'agent') return null
-  const step = stepsAt(state, found?.at)[found?.place.position ?? -1]
+  const step = stepsAt(state, found?.at)[found?.progress.position ?? -1]
   const { agent, session } = (rowOf(state, wait.step, found?.at)?.inputs ?? {}) as unknown as Asked
   const { max_duplicate_tool_calls } = state.spec.limits ?? {}
   const seconds = Math.ceil((parseDuration(step?.timeout?.duration ?? '0') ?? 0) / 1000)
@@ -276,6 +276,6 @@ const boundsOf = ({
 })
 /** Returns the current step's wait for a turn; undefined if the step does not wait for a turn. */
 export const turnWait = (on: Draft): AgentWait | undefined => {
-  const { wait } = placeOf(on)
+  const { wait } = progressOf(on)
   return wait?.kind === 'agent' ? wait : undefined
 }

@@ -13,7 +13,7 @@ import { ExpressionError, predicate } from '../../../protocol/rules/expressions/
 import { renderNative, renderText } from '../../../protocol/rules/expressions/template.ts'
 import type { Step } from '../../../protocol/workflows/spec.ts'
 import type { Cause } from '../../actor.ts'
-import { type AgentWait, current, type Draft, emit, placeOf } from '../draft.ts'
+import { type AgentWait, current, type Draft, emit, progressOf } from '../draft.ts'
 import type { RunFault } from '../engine/ending.ts'
 import { expressionScope } from '../engine/expression-scope.ts'
 import { catchExpressionFault, completeStep, failStep } from '../engine/outcome.ts'
@@ -235,7 +235,7 @@ export function refusedGate(
  * Returns undefined if the step does not wait for a gate.
  */
 export function overriddenVerdict(on: Draft, reason: string): JsonObject | undefined {
-  const { wait } = placeOf(on)
+  const { wait } = progressOf(on)
   const gate = wait && gateOf(on.state, on.at, wait)
   return (
     gate && {

@@ -9,7 +9,7 @@ import type { Input } from '../../../protocol/contract.ts'
 import { isRefusal, type Refusal, refuse } from '../../../protocol/errors.ts'
 import type { TurnWork } from '../../../protocol/sessions/bookkeeping.ts'
 import { ingest, isDropped } from '../../../protocol/sessions/check.ts'
-import type { Defined, Keyed, PlaceInput } from '../../../protocol/sessions/commands.ts'
+import type { Defined, Keyed, SessionLocationInput } from '../../../protocol/sessions/commands.ts'
 import type { SessionEvent } from '../../../protocol/sessions/events.ts'
 import { limits } from '../../../protocol/sessions/limits.ts'
 import { type AgentTurn, publicSession, type TurnAck } from '../../../protocol/sessions/schema.ts'
@@ -24,7 +24,7 @@ import { directTurn, isFull, type SessionState, type Turn } from '../state.ts'
 import { admit } from '../turns/admit.ts'
 import { pump } from '../turns/turns.ts'
 
-type Invoke = Input<Api['agent.invoke']> & PlaceInput & Keyed
+type Invoke = Input<Api['agent.invoke']> & SessionLocationInput & Keyed
 type Start = Input<Api['session.start_turn']> & Keyed
 
 const askerOf = ({ principal: { id, type } }: Cause): TurnWork['asker'] => ({ id, type })

@@ -22,7 +22,7 @@ import { readBody } from '../../http/validate.ts'
 import type { World } from '../../ports.ts'
 import type { Handler } from '../../serve.ts'
 import type { Caller } from '../authenticate.ts'
-import { enter } from '../authorize.ts'
+import { enterProject } from '../authorize.ts'
 import { parseCredential } from '../keys.ts'
 import { countRefusal, ofAddress } from '../rate.ts'
 import {
@@ -103,7 +103,8 @@ async function grantOf(
     return refuse('forbidden', undefined, 'The worker of an environment cannot sign in.')
   const known = await directory.organization()
   if (isRefusal(known)) return known
-  const project = scope.kind === 'project' ? enter(caller, known, scope.project_id) : undefined
+  const project =
+    scope.kind === 'project' ? enterProject(caller, known, scope.project_id) : undefined
   if (project && isRefusal(project)) return project
   const grant = {
     principal_id: principal.id,

@@ -9,7 +9,7 @@ import { isRefusal, type Refusal, refuse } from '../../../protocol/errors.ts'
 import type { Edge } from '../../call.ts'
 import type { Prepare, Prepared } from '../../prepare.ts'
 import type { Caller } from '../authenticate.ts'
-import { enter } from '../authorize.ts'
+import { enterProject } from '../authorize.ts'
 import { countRefusal } from '../rate.ts'
 import { readUserCode } from './codes.ts'
 
@@ -57,7 +57,8 @@ export async function answererOf(
   const { scope, permissions } = caller
   const known = await directory.organization()
   if (isRefusal(known)) return known
-  const project = scope.kind === 'project' ? enter(caller, known, scope.project_id) : undefined
+  const project =
+    scope.kind === 'project' ? enterProject(caller, known, scope.project_id) : undefined
   if (project && isRefusal(project)) return project
   const expiry = authentication.expiryOf(caller)
   return {

@@ -13,7 +13,7 @@ import { type Call, type Edge, scopeId } from '../../call.ts'
 import { boundaryOf } from '../../files/multipart.ts'
 import { type ArrivingPart, arrivingParts, UploadRefused } from '../../files/streaming/form.ts'
 import { type Upload, UploadCut } from '../../files/upload.ts'
-import { admitted } from '../../guard.ts'
+import { recheckAdmission } from '../../guard.ts'
 import { keyOf } from '../../http/idempotency.ts'
 import { originOf } from '../../http/origin.ts'
 import type { Answer } from '../../http/respond.ts'
@@ -140,7 +140,8 @@ async function receive(
     const form = fields.whole(file.type)
     fields.checkSize(file.stored.size_bytes, true)
     // An upload can take a long time, and the caller may have lost access in the meantime.
-    const refused = (await admitted(edge, call)) ?? (await stillAllowed(edge, call, context))
+    const refused =
+      (await recheckAdmission(edge, call)) ?? (await stillAllowed(edge, call, context))
     if (refused) throw new UploadRefused(refused)
     const record = await reservation.publish({ ...file.stored, ...form })
     if (isRefusal(record)) throw new UploadRefused(record)

@@ -95,7 +95,7 @@ export interface Dialect {
  * Returns whether a compaction is in progress after an event, or undefined if the event does not
  * determine it.
  */
-export const compacts = ({ type }: SessionEvent): boolean | undefined =>
+export const isCompacting = ({ type }: SessionEvent): boolean | undefined =>
   type === 'compaction.started' ||
   (type === 'compaction.created' || type === 'compaction.failed' ? false : undefined)
 /** Returns the ids of the active turns of a page that have begun. */
@@ -111,7 +111,7 @@ export const endsTurn = (change: Change): boolean =>
  * Returns the text of one frame, whose JSON begins with the event type. Without an id, a client
  * cannot resume after the frame.
  */
-export function spell(event_type: string, data: JsonObject, id?: string | number): string {
+export function frameText(event_type: string, data: JsonObject, id?: string | number): string {
   // The text is joined, because a copy of the data with one more property takes longer.
   const json = oneLine(JSON.stringify(data))
   const rest = json === '{}' ? '}' : `,${json.slice(1)}`

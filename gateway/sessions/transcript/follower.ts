@@ -28,7 +28,7 @@ import type { Sink } from '../../http/respond.ts'
 import { pauseMs } from '../../streams/follow.ts'
 import { readiness } from '../../streams/readable.ts'
 import { sleep } from '../../timing.ts'
-import { begunOf, type Change, compacts, type Dialect, type End, endsTurn } from './change.ts'
+import { begunOf, type Change, type Dialect, type End, endsTurn, isCompacting } from './change.ts'
 import type { Client, Head, Ports } from './follower-ports.ts'
 import { LiveRows } from './live.ts'
 
@@ -176,7 +176,7 @@ export class SessionFollower {
     let summary: TranscriptMessage | undefined
     for (const event of events as readonly SessionEvent[]) {
       if (!isFrame(event)) {
-        this.#compacting = compacts(event) ?? this.#compacting
+        this.#compacting = isCompacting(event) ?? this.#compacting
         const row =
           event.type === 'call.noted'
             ? this.#live.rowOf(event.id)

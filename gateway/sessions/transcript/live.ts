@@ -126,7 +126,7 @@ export class LiveRows {
   }
   #composed(id: string): TranscriptMessage {
     const { row } = this.#rows.get(id) as Live
-    return compose(row, this.#shown.get(id))
+    return withPreview(row, this.#shown.get(id))
   }
   /**
    * Returns the streaming row with this id. Returns undefined if no such row is streaming, or if it
@@ -201,5 +201,8 @@ export class LiveRows {
  * Returns a row with the content of its preview, or unchanged if it has stored content or no
  * preview.
  */
-export const compose = (row: TranscriptMessage, shown: Previewed | undefined): TranscriptMessage =>
+export const withPreview = (
+  row: TranscriptMessage,
+  shown: Previewed | undefined,
+): TranscriptMessage =>
   row.content.length === 0 && shown ? { ...row, content: [...shown.content] } : row

@@ -20,7 +20,7 @@ import { openCursor, sealCursor } from '../../http/cursor.ts'
 import type { World } from '../../ports.ts'
 import { knownResults } from '../results.ts'
 import { askPage } from './followed.ts'
-import { compose } from './live.ts'
+import { withPreview } from './live.ts'
 import { openTranscriptCursor, sealTranscriptCursor } from './transcript-cursor.ts'
 import { callsOf, preview } from './v1.ts'
 
@@ -36,7 +36,7 @@ const shown = (
         record.content.length > 0
           ? undefined
           : await world.previewed(project, record.id).catch(() => undefined)
-      return compose(record, given && given.base >= revision ? given : undefined)
+      return withPreview(record, given && given.base >= revision ? given : undefined)
     }),
   )
 

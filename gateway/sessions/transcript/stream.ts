@@ -10,7 +10,7 @@ import type { Answer, Exchange, Sink } from '../../http/respond.ts'
 import { cursorOfText, openStream } from '../../streams/sse.ts'
 import { knownResults } from '../results.ts'
 import { sessionReferenceOf } from '../visibility.ts'
-import { type Dialect, spell } from './change.ts'
+import { type Dialect, frameText } from './change.ts'
 import type { FollowedSessions } from './followed.ts'
 import type { SessionFollower } from './follower.ts'
 import { openTranscriptCursor } from './transcript-cursor.ts'
@@ -108,7 +108,9 @@ async function follow(
       sink.closed ? [] : follower.rows,
     )
     if (results.length > 0)
-      sink.write(results.map((result) => spell('tool.result', { session_id, ...result })).join(''))
+      sink.write(
+        results.map((result) => frameText('tool.result', { session_id, ...result })).join(''),
+      )
   }
 }
 

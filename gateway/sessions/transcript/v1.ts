@@ -10,7 +10,7 @@ import { rowIn } from '../../../protocol/sessions/events.ts'
 import type { TranscriptMessage, TurnUpsert } from '../../../protocol/sessions/schema.ts'
 import { settledTurns } from '../../../protocol/sessions/settled.ts'
 import type { SummaryFields } from '../../../protocol/sessions/transcript/pages.ts'
-import { type Caught, type Change, type Dialect, spell } from './change.ts'
+import { type Caught, type Change, type Dialect, frameText } from './change.ts'
 import { toOlderEvent } from './notes.ts'
 
 /**
@@ -109,7 +109,7 @@ export const callsOf = ({ content, turn_id }: TranscriptMessage, at: number): Js
  */
 export function numberedDialect(session_id: string, idle: number): Dialect {
   const event = (type: string, data: JsonObject, id?: number): string =>
-    spell(type, { session_id, ...data }, id)
+    frameText(type, { session_id, ...data }, id)
   const final = (row: TranscriptMessage, summing?: SummaryFields): string =>
     event(...said(row, summing), row.sequence ?? undefined)
   const turn = (record: TurnUpsert): string => {
@@ -188,7 +188,7 @@ export function numberedDialect(session_id: string, idle: number): Dialect {
         }
         case 'row':
           return change.again
-            ? spell('session.resync', { session_id, reason: 'preview_gap' }) +
+            ? frameText('session.resync', { session_id, reason: 'preview_gap' }) +
                 whole(change.row, change.at)
             : whole(change.row, change.at)
         case 'piece': {
@@ -202,7 +202,7 @@ export function numberedDialect(session_id: string, idle: number): Dialect {
             model = null,
             sequence = null,
           } = change.preview
-          return spell('generation.delta', {
+          return frameText('generation.delta', {
             session_id,
             turn_id,
             run_id,
@@ -218,7 +218,7 @@ export function numberedDialect(session_id: string, idle: number): Dialect {
         }
       }
     },
-    end: (reason) => spell('stream.end', { session_id, reason }),
+    end: (reason) => frameText('stream.end', { session_id, reason }),
     patience: (settled) => (settled ? 0 : idle),
   }
 }

@@ -9,7 +9,7 @@ import { rowIn, type SessionFrame } from '../../../protocol/sessions/events.ts'
 import type { TranscriptMessage } from '../../../protocol/sessions/schema.ts'
 import { settledTurns } from '../../../protocol/sessions/settled.ts'
 import type { Changed } from '../../../protocol/sessions/transcript/pages.ts'
-import { type Caught, type Dialect, spell } from './change.ts'
+import { type Caught, type Dialect, frameText } from './change.ts'
 
 /** Returns whether a committed frame has an id, from which a client can resume. */
 const isPlace = (frame: SessionFrame): boolean =>
@@ -28,7 +28,8 @@ export function transcriptDialect(
   seal: (revision: number) => string,
   idle: number,
 ): Dialect {
-  const row = (message: TranscriptMessage): string => spell('message.upsert', message as JsonObject)
+  const row = (message: TranscriptMessage): string =>
+    frameText('message.upsert', message as JsonObject)
   /**
    * Returns the frames of a page: active turns, final rows, ended turns and questions, and then the
    * streaming rows. A client that has joined receives them in the order of their revisions, so that
@@ -49,7 +50,7 @@ export function transcriptDialect(
     ]
     if (tail) state.sort((a, b) => a.revision - b.revision)
     const frames = state.map(({ type, record }, index) =>
-      spell(type, record, index === state.length - 1 ? seal(through) : undefined),
+      frameText(type, record, index === state.length - 1 ? seal(through) : undefined),
     )
     return [...frames, ...rows.map(row)].join('')
   }
@@ -58,7 +59,7 @@ export function transcriptDialect(
     caught,
     ready: (revision) => {
       const resume_cursor = seal(revision)
-      return spell('stream.ready', { session_id, resume_cursor }, resume_cursor)
+      return frameText('stream.ready', { session_id, resume_cursor }, resume_cursor)
     },
     change: (change) => {
       switch (change.kind) {
@@ -71,7 +72,7 @@ export function transcriptDialect(
           const blocks =
             frame.type === 'message.upsert'
               ? frame.content.slice(0, change.completes ?? 0).map((block, content_index) =>
-                  spell('message.block', {
+                  frameText('message.block', {
                     session_id,
                     message_id: frame.id,
                     content_index,
@@ -81,7 +82,7 @@ export function transcriptDialect(
               : []
           return (
             blocks.join('') +
-            spell(type, data as JsonObject, isPlace(frame) ? seal(change.revision) : undefined)
+            frameText(type, data as JsonObject, isPlace(frame) ? seal(change.revision) : undefined)
           )
         }
         case 'row':
@@ -96,14 +97,14 @@ export function transcriptDialect(
           const empty =
             'text' in added ? { type: 'text', text: '' } : { type: 'thinking', thinking: '' }
           const place = { session_id, message_id, content_index }
-          const delta = spell('message.delta', { ...place, ...added })
-          return opened ? spell('message.block', { ...place, block: empty }) + delta : delta
+          const delta = frameText('message.delta', { ...place, ...added })
+          return opened ? frameText('message.block', { ...place, block: empty }) + delta : delta
         }
         case 'note':
           return ''
       }
     },
-    end: (reason) => spell('stream.end', { session_id, reason }),
+    end: (reason) => frameText('stream.end', { session_id, reason }),
     patience: () => idle,
   }
 }

@@ -15,9 +15,9 @@
 import { errorBody, errors, isRefusal, type Refusal, refuse } from '../../../protocol/errors.ts'
 import { isId } from '../../../protocol/ids.ts'
 import type { StreamSubscription, StreamTopic } from '../../../protocol/streams/rows.ts'
-import { enter } from '../../auth/authorize.ts'
+import { enterProject } from '../../auth/authorize.ts'
 import { type Call, type Edge, rows } from '../../call.ts'
-import { admitted, guardOf } from '../../guard.ts'
+import { guardOf, recheckAdmission } from '../../guard.ts'
 import type { Sink } from '../../http/respond.ts'
 import type { OpenEnvironmentLog } from '../../logs/environment.ts'
 import type { FollowedSessions } from '../../sessions/transcript/followed.ts'
@@ -72,13 +72,14 @@ async function admit(
   const known = await edge.directory.organization()
   if (isRefusal(known)) return known
   // Only the topic `run` accepts a deleted project, whose runs stay readable.
-  const project = name === undefined ? undefined : enter(call.caller, known, name, topic === 'run')
+  const project =
+    name === undefined ? undefined : enterProject(call.caller, known, name, topic === 'run')
   if (isRefusal(project)) return project
   if (!project && call.caller.scope.kind === 'project')
     return refuse('forbidden', undefined, 'This key belongs to a project.')
   const slots = slot === undefined ? {} : { [slot]: target }
   const part: Call = { ...call, name: rowName, row, slots, query: filter, body: {}, project }
-  return (await admitted(edge, part)) ?? part
+  return (await recheckAdmission(edge, part)) ?? part
 }
 
 /** A sequence that was opened for a subscription. */

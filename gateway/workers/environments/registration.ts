@@ -10,7 +10,7 @@
 import { isManagedEnvironment } from '../../../protocol/environments/commands.ts'
 import { isRefusal, type Refusal } from '../../../protocol/errors.ts'
 import type { FrameError, Register } from '../../../protocol/workers/socket.ts'
-import { command, type Edge, type Grant } from '../edge.ts'
+import { type Grant, sendCommand, type WorkerEdge } from '../edge.ts'
 
 /** The reason why a worker may not serve the environment, for an error frame. */
 export interface RegistrationFault {
@@ -18,7 +18,7 @@ export interface RegistrationFault {
   readonly message: string
 }
 /** The environment of a registration, if it has one, and the worker instance. */
-interface Place {
+interface EnvironmentWorker {
   readonly id: string | undefined
   readonly instance: string
 }
@@ -47,9 +47,9 @@ function barredBy({ refused, message = refused }: Refusal): RegistrationFault {
  * worker may not.
  */
 export async function enterEnvironment(
-  edge: Edge,
+  edge: WorkerEdge,
   grant: Grant,
-  { id, instance }: Place,
+  { id, instance }: EnvironmentWorker,
   frame: Register,
 ): Promise<RegistrationFault | undefined> {
   const own = grant.environment?.id
@@ -59,22 +59,28 @@ export async function enterEnvironment(
       message: `this credential belongs to environment ${own}`,
     }
   if (id === undefined || !isManagedEnvironment(id)) return undefined
-  const outcome = await command(edge, grant, addressOf(grant.project, id), 'environment.connect', {
-    instance,
-    ...generationOf(grant),
-  })
+  const outcome = await sendCommand(
+    edge,
+    grant,
+    addressOf(grant.project, id),
+    'environment.connect',
+    {
+      instance,
+      ...generationOf(grant),
+    },
+  )
   return isRefusal(outcome) ? barredBy(outcome) : undefined
 }
 
 /** Notifies the environment of the registered session. Returns the reason if this fails. */
 export async function confirmEnvironment(
-  edge: Edge,
+  edge: WorkerEdge,
   grant: Grant,
-  { id, instance }: Place,
+  { id, instance }: EnvironmentWorker,
   session: string,
 ): Promise<RegistrationFault | undefined> {
   if (id === undefined || !isManagedEnvironment(id)) return undefined
-  const outcome = await command(
+  const outcome = await sendCommand(
     edge,
     grant,
     addressOf(grant.project, id),

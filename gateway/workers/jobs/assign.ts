@@ -11,13 +11,13 @@ import { type ClaimedJob, closeCodes, sizes } from '../../../protocol/workers/so
 import { andThen, type MaybePromise } from '../../maybe-promise.ts'
 import { conversionsOf } from '../../sessions/conversions.ts'
 import { refersToFiles, withBytes } from '../../sessions/inline.ts'
-import { drain } from '../drain.ts'
-import { command, type Edge, limits, queueOf } from '../edge.ts'
+import { drainSession } from '../drain.ts'
+import { limits, queueOf, sendCommand, type WorkerEdge } from '../edge.ts'
 import { type Ready, type Session, takesJobs, unusedSlots } from '../session.ts'
-import { arrived } from './claim.ts'
+import { deliverReadyJob } from './claim.ts'
 import type { PreparedFilters } from './eligible.ts'
-import { leaseUntil, release, removeEndedLease, withdraw } from './held-leases.ts'
-import { remind } from './hint.ts'
+import { leaseUntil, releaseJob, removeEndedLease, withdrawReady } from './held-leases.ts'
+import { scheduleHint } from './hint.ts'
 import { handleCapacityGain, settle, unreserve } from './offers.ts'
 
 type Message = Exclude<GatewayMessage, { type: 'forget' }>
@@ -26,7 +26,7 @@ type Message = Exclude<GatewayMessage, { type: 'forget' }>
  * Handles a message for a session. `ok` is false when the session is not connected here, or cannot
  * accept the assigned job.
  */
-export function receive(edge: Edge, message: Message): MaybePromise<{ ok: boolean }> {
+export function receive(edge: WorkerEdge, message: Message): MaybePromise<{ ok: boolean }> {
   const session = edge.sessions.get(message.session)
   if (!session || session.closed || session.project !== message.project) return { ok: false }
   switch (message.type) {
@@ -39,7 +39,7 @@ export function receive(edge: Edge, message: Message): MaybePromise<{ ok: boolea
       return { ok: true }
     case 'drain':
       if (!session.draining) session.connection.send({ type: 'worker.drain' })
-      drain(edge, session)
+      drainSession(edge, session)
       return { ok: true }
     case 'attach':
       attach(edge, session, message.environment_id)
@@ -55,9 +55,9 @@ export function receive(edge: Edge, message: Message): MaybePromise<{ ok: boolea
  * Pins the session's filters to an environment, so that the session also receives the jobs of the
  * environment.
  */
-function attach(edge: Edge, session: Session, environment_id: string): void {
+function attach(edge: WorkerEdge, session: Session, environment_id: string): void {
   const pinned = (wants: PreparedFilters): PreparedFilters =>
-    edge.wants({ ...wants.filters, environment_id })
+    edge.prepareFilters({ ...wants.filters, environment_id })
   session.wants = pinned(session.wants)
   session.told = pinned(session.told)
   for (const claim of session.claims) claim.wants = pinned(claim.wants)
@@ -66,7 +66,7 @@ function attach(edge: Edge, session: Session, environment_id: string): void {
   edge.terminals.serve(session)
 }
 
-function assign(edge: Edge, session: Session, job: ClaimedJob): boolean {
+function assign(edge: WorkerEdge, session: Session, job: ClaimedJob): boolean {
   const held = session.held.get(job.id)
   const promised = unreserve(edge, session, job.id)
   const known = held?.token === job.lease_token
@@ -105,15 +105,15 @@ function assign(edge: Edge, session: Session, job: ClaimedJob): boolean {
     text,
     bytes,
     due: () => {
-      withdraw(edge, session, job.id)
-      release(edge, session, job)
+      withdrawReady(edge, session, job.id)
+      releaseJob(edge, session, job)
     },
     round: undefined,
   }
   edge.timerWheel.add(limits.reservation, ready)
   session.ready.push(ready)
-  if (session.claims.length === 0) remind(edge, session)
-  arrived(edge, session)
+  if (session.claims.length === 0) scheduleHint(edge, session)
+  deliverReadyJob(edge, session)
   settle(edge, session)
   return true
 }
@@ -123,7 +123,7 @@ function assign(edge: Edge, session: Session, job: ClaimedJob): boolean {
  * Other jobs, and jobs whose files cannot be read, are returned unchanged.
  */
 function withFiles(
-  { world }: Edge,
+  { world }: WorkerEdge,
   { project }: Session,
   job: ClaimedJob,
 ): MaybePromise<ClaimedJob> {
@@ -191,11 +191,11 @@ const shown = (job: ClaimedJob) =>
  * the job.
  */
 function cancel(
-  edge: Edge,
+  edge: WorkerEdge,
   session: Session,
   { job_id, reason, at }: Extract<Message, { type: 'cancel' }>,
 ): void {
-  const waiting = withdraw(edge, session, job_id)
+  const waiting = withdrawReady(edge, session, job_id)
   if (waiting) finish(edge, session, waiting, { status: 'cancelled' })
   else
     session.connection.send({
@@ -208,7 +208,7 @@ function cancel(
 
 /** Reports the outcome of a job that was never delivered to the worker. */
 function finish(
-  edge: Edge,
+  edge: WorkerEdge,
   session: Session,
   job: ClaimedJob,
   outcome: { status: 'failed' | 'cancelled'; error_type?: string; error_message?: string },
@@ -216,7 +216,7 @@ function finish(
   removeEndedLease(edge, session, job.id, job.lease_token)
   const to = queueOf(edge, session.project, job.id, job.lease_token)
   if (to)
-    void command(edge, session.connection.grant, to, 'queue.report', {
+    void sendCommand(edge, session.connection.grant, to, 'queue.report', {
       job_id: job.id,
       lease_token: job.lease_token,
       ...outcome,

@@ -15,12 +15,12 @@
  */
 import type { ClaimedJob, Filters } from '../../../protocol/workers/socket.ts'
 import { sizes } from '../../../protocol/workers/socket.ts'
-import { type Edge, limits } from '../edge.ts'
+import { limits, type WorkerEdge } from '../edge.ts'
 import { claimedFrame } from '../frames.ts'
 import { type Claim, expectClaim, type Ready, recordClaim, type Session } from '../session.ts'
 import { claimFilters, eligible, type PreparedFilters } from './eligible.ts'
-import { withdraw } from './held-leases.ts'
-import { hint, remind, stopReminders } from './hint.ts'
+import { withdrawReady } from './held-leases.ts'
+import { scheduleHint, sendHint, stopReminders } from './hint.ts'
 import { handleCapacityGain, settle } from './offers.ts'
 
 /** Maximum size of an answer in bytes, without its jobs. */
@@ -35,12 +35,12 @@ interface Asked extends Filters {
  * Handles a `jobs.claim` frame. If a claim with its message id has already been answered, the
  * stored answer is sent again. If a claim with this message id is still open, the frame is ignored.
  */
-export function claim(edge: Edge, session: Session, frame: Asked): void {
+export function handleClaim(edge: WorkerEdge, session: Session, frame: Asked): void {
   const { message_id } = frame
   const known = message_id === undefined ? undefined : edge.answers.get(session.id, message_id)
   if (known !== undefined) {
     session.connection.write(known)
-    remind(edge, session)
+    scheduleHint(edge, session)
     return
   }
   if (message_id !== undefined && session.claims.some((other) => other.message_id === message_id))
@@ -51,7 +51,7 @@ export function claim(edge: Edge, session: Session, frame: Asked): void {
   if (slots !== undefined) session.limit = session.concurrency
   const wants =
     frame.queues || frame.action_names || frame.models
-      ? edge.wants(claimFilters(session.wants.filters, frame))
+      ? edge.prepareFilters(claimFilters(session.wants.filters, frame))
       : session.wants
   const made = new OpenClaim(edge, session, message_id, wants, slots ?? session.concurrency)
   edge.timerWheel.add(edge.world.settings.timing.poll * 1000, made)
@@ -75,10 +75,10 @@ class OpenClaim implements Claim {
   wants: PreparedFilters
   slots: number
   round: Claim['round']
-  readonly #edge: Edge
+  readonly #edge: WorkerEdge
   readonly #session: Session
   constructor(
-    edge: Edge,
+    edge: WorkerEdge,
     session: Session,
     message_id: string | undefined,
     wants: PreparedFilters,
@@ -100,18 +100,18 @@ class OpenClaim implements Claim {
  * Delivers a job that became ready. If other jobs are reserved for the session, waits up to
  * `limits.batch` for them, so that several jobs are sent in one answer.
  */
-export function arrived(edge: Edge, session: Session): void {
+export function deliverReadyJob(edge: WorkerEdge, session: Session): void {
   if (session.promised === 0) flush(edge, session)
   else session.flushing ??= edge.world.later(limits.batch, () => flush(edge, session))
 }
 
 /** Answers every open claim without jobs, because the worker drains or the gateway stops. */
-export function dismiss(edge: Edge, session: Session): void {
+export function dismissClaims(edge: WorkerEdge, session: Session): void {
   for (const made of [...session.claims]) answer(edge, session, made, [])
 }
 
 /** Delivers ready jobs to the open claims that they match, oldest claim first. */
-function flush(edge: Edge, session: Session): void {
+function flush(edge: WorkerEdge, session: Session): void {
   session.flushing?.()
   session.flushing = undefined
   for (const made of [...session.claims]) {
@@ -134,7 +134,7 @@ const fits = (job: ClaimedJob, made: Claim): boolean => eligible(job, job.queue,
  * Answers a claim. If the write fails, nothing more is done here: the failed write has already
  * ended the connection and its session, and returned the ready jobs to their queues.
  */
-function answer(edge: Edge, session: Session, made: Claim, jobs: readonly Ready[]): void {
+function answer(edge: WorkerEdge, session: Session, made: Claim, jobs: readonly Ready[]): void {
   edge.timerWheel.remove(made)
   const at = session.claims.indexOf(made)
   if (at < 0) return
@@ -145,10 +145,10 @@ function answer(edge: Edge, session: Session, made: Claim, jobs: readonly Ready[
     jobs.map((item) => item.text),
   )
   if (!session.connection.write(text)) return
-  for (const { job } of jobs) withdraw(edge, session, job.id)
+  for (const { job } of jobs) withdrawReady(edge, session, job.id)
   if (made.message_id !== undefined) edge.answers.put(session.id, made.message_id, text)
   if (session.claims.length === 0)
     expectClaim(session, made.wants, made.slots - jobs.length, edge.world.monotonic())
   settle(edge, session)
-  if (jobs.length < made.slots || session.ready.length > 0) hint(edge, session)
+  if (jobs.length < made.slots || session.ready.length > 0) sendHint(edge, session)
 }

@@ -7,11 +7,11 @@
 import { queueOfLease } from '../../../protocol/jobs/lease-token.ts'
 import type { AddressOf } from '../../../protocol/queries/owners.ts'
 import type { ClaimedJob } from '../../../protocol/workers/socket.ts'
-import { command, type Edge, queueNamed, queueOf } from '../edge.ts'
+import { queueNamed, queueOf, sendCommand, type WorkerEdge } from '../edge.ts'
 import type { Session } from '../session.ts'
 import { handleCapacityGain } from './offers.ts'
 
-/** A job whose lease has lapsed (see `expire`), and the address of its queue. */
+/** A job whose lease has lapsed (see `removeExpired`), and the address of its queue. */
 interface Lapsed {
   readonly job_id: string
   readonly to: AddressOf<'queue'>
@@ -28,7 +28,7 @@ const GRACE_MS = 5000
  * (`World.monotonic`).
  * @param seconds duration of the lease.
  */
-export const leaseUntil = (edge: Edge, seconds: number): number =>
+export const leaseUntil = (edge: WorkerEdge, seconds: number): number =>
   edge.world.monotonic() + seconds * 1000 + GRACE_MS
 
 /**
@@ -36,7 +36,7 @@ export const leaseUntil = (edge: Edge, seconds: number): number =>
  * @param token if given, the lease is removed only if its token is unknown or equal to this one.
  */
 export function removeEndedLease(
-  edge: Edge,
+  edge: WorkerEdge,
   session: Session,
   job_id: string,
   token?: string,
@@ -55,7 +55,7 @@ export function removeEndedLease(
  * Removes the leases that have expired. Returns the expired leases for which this connection has
  * received no frame for at least one lease duration.
  */
-export function expire(edge: Edge, session: Session): Lapsed[] {
+export function removeExpired(edge: WorkerEdge, session: Session): Lapsed[] {
   if (session.leases === 0) return []
   const now = edge.world.monotonic()
   const silent = now - edge.world.settings.timing.lease * 1000
@@ -74,36 +74,47 @@ export function expire(edge: Edge, session: Session): Lapsed[] {
  * Reports lapsed leases to their queues. Without this report, such a lease might last too long,
  * because a new owner of the queue's shard extends every lease to its full duration.
  */
-export function lapse(edge: Edge, session: Session, leases: readonly Lapsed[]): void {
+export function reportLapsed(edge: WorkerEdge, session: Session, leases: readonly Lapsed[]): void {
   for (const { to, job_id } of leases)
-    void command(edge, session.connection.grant, to, 'queue.expire', {
+    void sendCommand(edge, session.connection.grant, to, 'queue.expire', {
       session: session.id,
       job_id,
     })
 }
 
 /** Returns an undelivered job to its queue, without counting an attempt. */
-export function release(edge: Edge, session: Session, { id, lease_token }: ClaimedJob): void {
+export function releaseJob(
+  edge: WorkerEdge,
+  session: Session,
+  { id, lease_token }: ClaimedJob,
+): void {
   removeEndedLease(edge, session, id, lease_token)
   const newer = edge.sessions.get(session.id)
   if (newer && newer !== session) removeEndedLease(edge, newer, id, lease_token)
   const to = queueOf(edge, session.project, id, lease_token)
   if (to)
-    void command(edge, session.connection.grant, to, 'queue.release', { job_id: id, lease_token })
+    void sendCommand(edge, session.connection.grant, to, 'queue.release', {
+      job_id: id,
+      lease_token,
+    })
 }
 
 /** Returns every undelivered job of a session to its queue. */
-export function giveBack(edge: Edge, session: Session): void {
+export function giveBack(edge: WorkerEdge, session: Session): void {
   for (const { job } of [...session.ready]) {
-    withdraw(edge, session, job.id)
-    release(edge, session, job)
+    withdrawReady(edge, session, job.id)
+    releaseJob(edge, session, job)
   }
 }
 
 /**
  * Removes a job from the ready jobs, and returns it. Returns undefined when the job is not ready.
  */
-export function withdraw(edge: Edge, session: Session, job_id: string): ClaimedJob | undefined {
+export function withdrawReady(
+  edge: WorkerEdge,
+  session: Session,
+  job_id: string,
+): ClaimedJob | undefined {
   const at = session.ready.findIndex(({ job }) => job.id === job_id)
   const [item] = at < 0 ? [] : session.ready.splice(at, 1)
   if (item) edge.timerWheel.remove(item)

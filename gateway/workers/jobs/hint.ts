@@ -4,12 +4,12 @@
  * the hint is therefore sent if the worker has no open claim. When a job is waiting, the hint is
  * repeated until the worker claims.
  */
-import { type Edge, limits } from '../edge.ts'
-import { idle, type Session } from '../session.ts'
+import { limits, type WorkerEdge } from '../edge.ts'
+import { needsHint, type Session } from '../session.ts'
 
 /** Sends the hint immediately, if the worker has no open claim and could accept a job. */
-export function hint(edge: Edge, session: Session): void {
-  if (edge.stopping || !idle(session)) return
+export function sendHint(edge: WorkerEdge, session: Session): void {
+  if (edge.stopping || !needsHint(session)) return
   session.hinted = edge.world.monotonic()
   session.connection.send({ type: 'work.available' })
 }
@@ -18,12 +18,12 @@ export function hint(edge: Edge, session: Session): void {
  * Sends the hint, because the worker could claim a waiting job. It is sent no earlier than
  * `limits.hint` after the previous hint, and then every `limits.remind` until the worker claims.
  */
-export function remind(edge: Edge, session: Session): void {
+export function scheduleHint(edge: WorkerEdge, session: Session): void {
   if (session.reminder) return
   const repeat = () => {
     session.reminder = undefined
-    if (edge.stopping || !idle(session)) return
-    hint(edge, session)
+    if (edge.stopping || !needsHint(session)) return
+    sendHint(edge, session)
     session.reminder = edge.world.later(limits.remind, repeat)
   }
   const wait = session.hinted + limits.hint - edge.world.monotonic()

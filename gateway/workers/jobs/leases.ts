@@ -14,7 +14,7 @@ import type { AddressOf } from '../../../protocol/queries/owners.ts'
 import type { ViewQueries } from '../../../protocol/queries/views.ts'
 import type { WorkerCommands } from '../../../protocol/workers/commands.ts'
 import { sleep } from '../../timing.ts'
-import { command, type Edge, queueNamed } from '../edge.ts'
+import { queueNamed, sendCommand, type WorkerEdge } from '../edge.ts'
 import type { Session } from '../session.ts'
 import { leaseUntil } from './held-leases.ts'
 import { handleCapacityGain } from './offers.ts'
@@ -36,7 +36,7 @@ const RETRY_EVERY_MS = 2000
  * @param held tokens of the leases that the worker has; undefined when it sent no list.
  */
 export async function countLeases(
-  edge: Edge,
+  edge: WorkerEdge,
   session: Session,
   { resumed, replaced }: Entered,
   held: readonly string[] | undefined,
@@ -55,7 +55,7 @@ export async function countLeases(
  * Reads the leases of a session from the view. The list is empty if the view does not answer within
  * one heartbeat interval, or if the connection has ended.
  */
-async function leasesOf(edge: Edge, session: Session, id: string): Promise<readonly Lease[]> {
+async function leasesOf(edge: WorkerEdge, session: Session, id: string): Promise<readonly Lease[]> {
   const { world } = edge
   const end = world.monotonic() + world.settings.timing.cadence * 1000
   while (!session.closed) {
@@ -69,7 +69,7 @@ async function leasesOf(edge: Edge, session: Session, id: string): Promise<reado
   return []
 }
 
-function keep(edge: Edge, session: Session, { job_id, queue, session_id }: Lease): void {
+function keep(edge: WorkerEdge, session: Session, { job_id, queue, session_id }: Lease): void {
   session.held.set(job_id, {
     until: leaseUntil(edge, edge.world.settings.timing.lease),
     heard: edge.world.monotonic(),
@@ -85,7 +85,7 @@ function keep(edge: Edge, session: Session, { job_id, queue, session_id }: Lease
  * the job is returned to the queue.
  */
 async function compare(
-  edge: Edge,
+  edge: WorkerEdge,
   session: Session,
   items: readonly Lease[],
   held: ReadonlySet<string>,
@@ -107,7 +107,7 @@ async function compare(
           'leased job not delivered to worker; job requeued',
         )
         const input = { job_id: item.job_id, lease_token }
-        await command(edge, session.connection.grant, to, 'queue.release', input)
+        await sendCommand(edge, session.connection.grant, to, 'queue.release', input)
       }
     }
   })
@@ -119,7 +119,7 @@ async function compare(
  * answer.
  */
 async function grantedBy(
-  { world }: Edge,
+  { world }: WorkerEdge,
   { id }: Session,
   to: AddressOf<'queue'>,
 ): Promise<ReadonlyMap<string, string> | undefined> {
@@ -133,14 +133,17 @@ async function grantedBy(
   }
 }
 
-function lose(edge: Edge, session: Session, lost: string, items: readonly Lease[]): void {
+function lose(edge: WorkerEdge, session: Session, lost: string, items: readonly Lease[]): void {
   for (const part of byQueue(edge, session, items)) {
     const job_ids = part.items.map(({ job_id }) => job_id)
-    void command(edge, session.connection.grant, part.to, 'queue.lose', { session: lost, job_ids })
+    void sendCommand(edge, session.connection.grant, part.to, 'queue.lose', {
+      session: lost,
+      job_ids,
+    })
   }
 }
 
-function byQueue(edge: Edge, session: Session, items: readonly Lease[]): readonly Part[] {
+function byQueue(edge: WorkerEdge, session: Session, items: readonly Lease[]): readonly Part[] {
   const parts = new Map<string, Part>()
   for (const item of items) {
     const to = queueNamed(edge, session.project, item.job_id, item.queue)

@@ -16,7 +16,7 @@ import type { JobHeader } from '../../../protocol/jobs/rows.ts'
 import { matchingKeyOf } from '../../../protocol/subjects.ts'
 import type { Offer, OfferReply } from '../../../protocol/workers/messages.ts'
 import { andThen, type MaybePromise } from '../../maybe-promise.ts'
-import { type Edge, limits, type Served } from '../edge.ts'
+import { limits, type Served, type WorkerEdge } from '../edge.ts'
 import { type Session, takeableJobs, takesJobs, unusedSlots } from '../session.ts'
 import type { Task } from '../timer-wheel.ts'
 import {
@@ -28,7 +28,7 @@ import {
   openSince,
 } from './choice.ts'
 import { eligible, type Interest, keyOf, type PreparedFilters } from './eligible.ts'
-import { remind } from './hint.ts'
+import { scheduleHint } from './hint.ts'
 import { Order } from './order.ts'
 
 /** A job and the session for which it is reserved. */
@@ -54,7 +54,7 @@ export interface OfferSubscription extends Candidates {
  * Updates the subscriptions of a session, and its membership in `claimants`, to match its state.
  * Must be called after every change to the session's slots, claims or filters.
  */
-export function settle(edge: Edge, session: Session): void {
+export function settle(edge: WorkerEdge, session: Session): void {
   const now = edge.world.monotonic()
   const listens = !edge.stopping && takesJobs(session) && unusedSlots(session) > 0
   const changed = !settled(session, listens)
@@ -87,7 +87,7 @@ const settled = ({ listening, wants, claims }: Session, listens: boolean): boole
       claims.every((claim) => claim.wants === wants)
     : listening.length === 0
 
-function listenTo(edge: Edge, session: Session, wanted: readonly PreparedFilters[]): void {
+function listenTo(edge: WorkerEdge, session: Session, wanted: readonly PreparedFilters[]): void {
   const subscription = subscriptionOf(edge, session.project)
   for (const wants of wanted)
     if (!session.listening.includes(wants))
@@ -105,7 +105,7 @@ function listenTo(edge: Edge, session: Session, wanted: readonly PreparedFilters
  * Announces that workers of a project have new free slots: immediately, or as soon as
  * `limits.batch` has passed since the last announcement.
  */
-function demand(edge: Edge, project: string): void {
+function demand(edge: WorkerEdge, project: string): void {
   const subscription = subscriptionOf(edge, project)
   if (subscription.again) return
   const announce = () => {
@@ -125,7 +125,7 @@ function demand(edge: Edge, project: string): void {
  * Handles a change after which a session may have more slots or claims: updates its subscriptions,
  * and announces demand if jobs may be taken for it.
  */
-export function handleCapacityGain(edge: Edge, session: Session): void {
+export function handleCapacityGain(edge: WorkerEdge, session: Session): void {
   settle(edge, session)
   if (session.claimant) demand(edge, session.project)
 }
@@ -135,7 +135,7 @@ export function handleCapacityGain(edge: Edge, session: Session): void {
  * workers or by the service itself. Returns undefined when it cannot be determined which of the two
  * applies, or when the offer is empty.
  */
-function take(edge: Edge, offer: Offer): MaybePromise<OfferReply | undefined> {
+function take(edge: WorkerEdge, offer: Offer): MaybePromise<OfferReply | undefined> {
   const [first] = offer.jobs
   if (!first) return undefined
   return andThen(edge.serves(offer.project, first), (served) => {
@@ -151,7 +151,7 @@ function take(edge: Edge, offer: Offer): MaybePromise<OfferReply | undefined> {
  * jobs to another gateway.
  */
 function takeSome(
-  edge: Edge,
+  edge: WorkerEdge,
   offer: Offer,
   first: JobHeader,
   { losses }: Served,
@@ -173,7 +173,7 @@ function takeSome(
  * Returns the `Order` of the queue's jobs with the capability of `first`. Creates it if necessary.
  */
 function orderOf(
-  edge: Edge,
+  edge: WorkerEdge,
   subscription: OfferSubscription,
   queue: string,
   first: JobHeader,
@@ -205,7 +205,7 @@ function orderOf(
 }
 /** Sends `work.available` to the sessions without open claims that could accept one of the jobs. */
 function remindIdle(
-  edge: Edge,
+  edge: WorkerEdge,
   subscription: OfferSubscription,
   queue: string,
   left: readonly JobHeader[],
@@ -215,7 +215,7 @@ function remindIdle(
   for (const { sessions } of matchingSubscriptions(subscription, groupOfJob(queue, first))) {
     for (const session of sessions.keys())
       if (session.claims.length === 0 && left.some((job) => eligible(job, queue, session.wants)))
-        remind(edge, session)
+        scheduleHint(edge, session)
   }
 }
 
@@ -223,7 +223,7 @@ function remindIdle(
  * Frees the slot that is reserved for a job.
  * @returns whether there was a reserved slot.
  */
-export function unreserve(edge: Edge, session: Session, job_id: string): boolean {
+export function unreserve(edge: WorkerEdge, session: Session, job_id: string): boolean {
   const reservation = session.reserved.get(job_id)
   if (!reservation) return false
   edge.timerWheel.remove(reservation)
@@ -233,7 +233,7 @@ export function unreserve(edge: Edge, session: Session, job_id: string): boolean
 }
 
 function reserve(
-  edge: Edge,
+  edge: WorkerEdge,
   subscription: OfferSubscription,
   session: Session,
   job_id: string,
@@ -252,7 +252,7 @@ function reserve(
 }
 
 function listen(
-  edge: Edge,
+  edge: WorkerEdge,
   subscription: OfferSubscription,
   session: Session,
   interest: Interest,
@@ -287,8 +287,8 @@ function unlisten(subscription: OfferSubscription, session: Session, interest: I
   listened.stop()
 }
 
-function subscriptionOf(edge: Edge, project: string): OfferSubscription {
-  const known = edge.markets.get(project)
+function subscriptionOf(edge: WorkerEdge, project: string): OfferSubscription {
+  const known = edge.offerSubscriptions.get(project)
   if (known) return known
   const subscription: OfferSubscription = {
     interests: new Map(),
@@ -298,6 +298,6 @@ function subscriptionOf(edge: Edge, project: string): OfferSubscription {
     announced: 0,
     again: false,
   }
-  edge.markets.set(project, subscription)
+  edge.offerSubscriptions.set(project, subscription)
   return subscription
 }

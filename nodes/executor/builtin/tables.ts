@@ -2,7 +2,7 @@
  * Built-in actions on the rows of tables, for agents and steps. They use the same lookups, commands
  * and queries as the endpoints. A call identifies a table by its name or its id.
  */
-import { decide } from '../../../gateway/commands/decide.ts'
+import { decideWithRevisions } from '../../../gateway/commands/decide.ts'
 import type { TableAt } from '../../../gateway/commands/tables/facts.ts'
 import {
   deleteRow,
@@ -99,7 +99,7 @@ async function change<R>(
       ...(causation && causation.depth > 0 && { causation }),
     },
   }
-  const outcome = await decide(service.world, command, prepared.revise)
+  const outcome = await decideWithRevisions(service.world, command, prepared.revise)
   return isRefusal(outcome) ? outcome : prepared.answer(outcome.reply)
 }
 

@@ -6,7 +6,7 @@
 
 import type { CapabilityReader } from '../../../gateway/queries/agent-capabilities.ts'
 import { agentOf, define } from '../../../gateway/sessions/definition.ts'
-import { locate } from '../../../gateway/sessions/session-id.ts'
+import { locateSession } from '../../../gateway/sessions/session-id.ts'
 import {
   activePrincipal,
   type OrganizationDirectory,
@@ -119,7 +119,7 @@ export const openExchange: Runs<'exchange'> = async (asking, project, errand) =>
   const agent = await agentOf(asking, project, { id: exchange.agent_id })
   if (isRefusal(agent)) return agent
   if (!activePrincipal(home, organization, agent.id)) return refuse('agent_inactive')
-  const located = await locate(asking, project, agent, {
+  const located = await locateSession(asking, project, agent, {
     session_key: sessionKeyOf(channel.id, exchange.root),
   })
   if (isRefusal(located)) return located

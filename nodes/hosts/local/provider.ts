@@ -24,7 +24,7 @@ import { describe, type IsolationKind, isolationKinds, openIsolation } from './i
 import { openGroups, type ResourceLimits } from './limits.ts'
 import { openLog, tailOf } from './logs.ts'
 import { type Belonging, endProcesses, MARKER } from './processes.ts'
-import { type Place, type Running, runWorker } from './run.ts'
+import { type Running, runWorker, type SharedResources } from './run.ts'
 
 export interface LocalOptions {
   /** Folder for all data of the node. */
@@ -115,7 +115,7 @@ export async function createLocalProvider(
     marker: `${MARKER}=${folders.place}/${environment_id}/`,
     ...(uid !== undefined && { uid }),
   })
-  const place: Place = {
+  const shared: SharedResources = {
     root,
     name: folders.place,
     isolation,
@@ -225,7 +225,7 @@ export async function createLocalProvider(
     letUsersEnter()
     const { generation: _, supervisor: __, ...base } = control
     const one = await runWorker({
-      place,
+      shared,
       control: base,
       launch,
       signal,

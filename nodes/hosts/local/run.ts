@@ -17,7 +17,7 @@ import { forwards, SANDBOX, sandboxCommand, userCommand, writeConfiguration } fr
 import { startProcess, type WorkerProcess } from './worker.ts'
 
 /** The settings and resources that all environments of a provider share. */
-export interface Place {
+export interface SharedResources {
   /** Real path of the folder of all environments. */
   readonly root: string
   readonly name: string
@@ -31,7 +31,7 @@ export interface Place {
   belonging(control: Control): Belonging
 }
 export interface RunParts {
-  readonly place: Place
+  readonly shared: SharedResources
   readonly control: Control
   readonly launch: WorkerLaunch
   readonly signal: AbortSignal
@@ -59,9 +59,9 @@ const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
 const MIB = 2 ** 20
 
 /** Returns the variables of a worker. Those of the provider override those of the launch. */
-function variablesOf({ place, control, launch }: RunParts, command: readonly string[]) {
-  const sandboxed = place.isolation.kind === 'sandbox'
-  const folder = join(place.root, control.environment_id)
+function variablesOf({ shared, control, launch }: RunParts, command: readonly string[]) {
+  const sandboxed = shared.isolation.kind === 'sandbox'
+  const folder = join(shared.root, control.environment_id)
   const workspace = sandboxed ? SANDBOX.workspace : join(folder, 'workspace')
   const gateway = new URL(launch.gateway_url)
   const proxy = `http://127.0.0.1:${SANDBOX.proxy_port}`
@@ -96,7 +96,7 @@ function variablesOf({ place, control, launch }: RunParts, command: readonly str
       : launch.gateway_url,
     [launch.workspace_variable]: workspace,
     [launch.log_variable]: sandboxed ? SANDBOX.logs : join(folder, 'worker/logs'),
-    [MARKER]: `${place.name}/${control.environment_id}/${launch.generation}`,
+    [MARKER]: `${shared.name}/${control.environment_id}/${launch.generation}`,
     BATON_INSIDE: JSON.stringify({
       command,
       cwd: workspace,
@@ -105,19 +105,19 @@ function variablesOf({ place, control, launch }: RunParts, command: readonly str
   }
 }
 
-function isolationCommand({ place, control }: RunParts, readable: readonly string[]) {
-  const { isolation } = place
+function isolationCommand({ shared, control }: RunParts, readable: readonly string[]) {
+  const { isolation } = shared
   const { uid } = control
   switch (isolation.kind) {
     case 'sandbox':
       return sandboxCommand({
         tools: isolation.tools,
-        folder: join(place.root, control.environment_id),
+        folder: join(shared.root, control.environment_id),
         ...(uid !== undefined && { uid }),
         readable: [process.execPath, ...readable],
-        hidden: dirname(place.root),
-        program: place.program,
-        memory_files: memoryFiles(place.limits),
+        hidden: dirname(shared.root),
+        program: shared.program,
+        memory_files: memoryFiles(shared.limits),
         seccomp: isolation.seccomp !== undefined,
       })
     case 'user':
@@ -129,14 +129,14 @@ function isolationCommand({ place, control }: RunParts, readable: readonly strin
 
 /** Starts a worker. @throws ProviderFault when the worker cannot be started. */
 export async function runWorker(parts: RunParts): Promise<Running> {
-  const { place, control, launch, note } = parts
-  const { isolation, limits } = place
-  const folder = join(place.root, control.environment_id)
+  const { shared, control, launch, note } = parts
+  const { isolation, limits } = shared
+  const folder = join(shared.root, control.environment_id)
   const sandboxed = isolation.kind === 'sandbox'
   const releases: (() => Promise<unknown>)[] = []
   /** Ends the processes of the run, and releases its resources in reverse order of acquisition. */
   const release = async (): Promise<void> => {
-    await endProcesses(place.belonging(control))
+    await endProcesses(shared.belonging(control))
     for (const one of releases.reverse()) await one()
   }
   const custom: Program | undefined = launch.command && { command: launch.command, readable: [] }
@@ -150,12 +150,12 @@ export async function runWorker(parts: RunParts): Promise<Running> {
         folder: join(folder, 'net'),
         gateway_url: launch.gateway_url,
         allowed_hosts: launch.allowed_hosts.map((host) => host.toLowerCase()),
-        guard: place.guard,
+        guard: shared.guard,
         refused: (destination) => note(`connection refused: ${destination}`),
       })
       releases.push(() => relay.close())
     }
-    const group = await place.groups?.create(
+    const group = await shared.groups?.create(
       `${control.environment_id}-${launch.generation}`,
       limits,
     )
@@ -174,9 +174,9 @@ export async function runWorker(parts: RunParts): Promise<Running> {
         command: [
           ...joinCommand(group?.join ?? []),
           ...isolationCommand(parts, readable),
-          ...limitCommand(isolation, limits, place.groups),
+          ...limitCommand(isolation, limits, shared.groups),
           process.execPath,
-          sandboxed ? SANDBOX.program : place.program,
+          sandboxed ? SANDBOX.program : shared.program,
         ],
         variables: variablesOf(parts, command),
         ...(filter && { filter: filter.fd }),
@@ -197,7 +197,7 @@ export async function runWorker(parts: RunParts): Promise<Running> {
   const stopMeasuring = watchSize(
     folder,
     limits.disk_bytes,
-    place.measure_ms ?? MEASURE_MS.least,
+    shared.measure_ms ?? MEASURE_MS.least,
     (bytes) => {
       reason =
         `The files of the environment use ${Math.ceil(bytes / MIB)} MiB, more than the limit of ` +
@@ -213,7 +213,7 @@ export async function runWorker(parts: RunParts): Promise<Running> {
     const { code } = await worker.ended
     stopMeasuring()
     const killed = await oomKills()
-    await endProcesses(place.belonging(control))
+    await endProcesses(shared.belonging(control))
     await worker.drained()
     await release().catch((error: Error) => note(`a resource was not released: ${error.message}`))
     await watched

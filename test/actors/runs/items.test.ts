@@ -5,7 +5,7 @@
 import t from 'tap'
 import { type AnyActor, type Cause, type Decided, evolve } from '../../../actors/actor.ts'
 import { run } from '../../../actors/runs/run.ts'
-import { placesOf, type RunState } from '../../../actors/runs/state.ts'
+import { progressesOf, type RunState } from '../../../actors/runs/state.ts'
 import { prefixes } from '../../../protocol/ids.ts'
 import type { RunEvent } from '../../../protocol/runs/events.ts'
 
@@ -113,7 +113,7 @@ t.test('a step over 10,000 items takes bounded decisions', async (t) => {
     `the largest decision has ${story.seen().largest} events and tells`,
   )
   t.ok(story.seen().total < 12 * ITEMS, `${story.seen().total} events`)
-  t.equal(placesOf(story.state()).length, 1)
+  t.equal(progressesOf(story.state()).length, 1)
 })
 
 t.test('cancelling a hundred branches is one bounded decision', async (t) => {

@@ -7,7 +7,7 @@ import * as fc from 'fast-check'
 import t from 'tap'
 import { fold } from '../../../actors/actor.ts'
 import { run } from '../../../actors/runs/run.ts'
-import { isAsked, type Note, placesOf, type RunState } from '../../../actors/runs/state.ts'
+import { isAsked, type Note, progressesOf, type RunState } from '../../../actors/runs/state.ts'
 import { patch } from '../../../protocol/patch.ts'
 import type { RunEvent } from '../../../protocol/runs/events.ts'
 import type { RunStep, WorkflowRun } from '../../../protocol/runs/schema.ts'
@@ -319,7 +319,7 @@ function checkRest(scene: Run): void {
     `nothing to wait for while ${record.status}`,
   )
   const stopping = record.cancel_requested && !ending
-  for (const [at, place] of placesOf(scene.state)) {
+  for (const [at, place] of progressesOf(scene.state)) {
     const { kind, due, step = '' } = place.wait ?? {}
     must(kind !== undefined || engine.more_at !== undefined, 'a branch that could move does not')
     if (kind === 'timer' || kind === 'retry' || kind === 'pause')
@@ -379,7 +379,7 @@ function checkRest(scene: Run): void {
 /** Returns the sessions of the turns that the run waits for, by turn id. */
 const turning = (scene: Run): Map<string, string> =>
   new Map(
-    placesOf(scene.state).flatMap(([, { wait }]) =>
+    progressesOf(scene.state).flatMap(([, { wait }]) =>
       wait?.kind === 'agent' && wait.session_id !== undefined
         ? [[wait.turn_id, wait.session_id]]
         : [],
@@ -387,7 +387,7 @@ const turning = (scene: Run): Map<string, string> =>
   )
 const listening = (scene: Run): Set<string> =>
   new Set(
-    placesOf(scene.state).flatMap(([, { wait }]) =>
+    progressesOf(scene.state).flatMap(([, { wait }]) =>
       wait?.kind === 'event' && !wait.event_type.startsWith('signal.') ? [wait.id] : [],
     ),
   )
@@ -401,7 +401,7 @@ function perform(
     later,
   }: { name: string; input: Record<string, unknown>; last?: boolean; later?: number },
 ): After {
-  const waits = placesOf(scene.state).flatMap(([, { wait }]) => wait ?? [])
+  const waits = progressesOf(scene.state).flatMap(([, { wait }]) => wait ?? [])
   const job = waits.find((wait) => wait.kind === 'worker')
   const asked = waits.flatMap((wait) => (wait.kind === 'interaction' ? [wait.interaction_id] : []))
   const child = waits.find((wait) => wait.kind === 'run')
@@ -466,7 +466,7 @@ function perform(
   const withdrawn = after.tells
     .filter((tell) => tell.name === 'interaction.withdraw')
     .map(({ to }) => to.id)
-  const still = placesOf(after.state).flatMap(([, { wait }]) =>
+  const still = progressesOf(after.state).flatMap(([, { wait }]) =>
     wait?.kind === 'interaction' ? [wait.interaction_id] : [],
   )
   for (const id of asked)
@@ -515,7 +515,7 @@ function perform(
         : [],
   )
   const kept = new Set(
-    placesOf(after.state).flatMap(([, { wait }]) =>
+    progressesOf(after.state).flatMap(([, { wait }]) =>
       wait?.kind === 'worker' ? [wait.job_id] : wait?.kind === 'run' ? [wait.run_id] : [],
     ),
   )

@@ -1,7 +1,7 @@
 /** Helpers for tests of runs: steps, started runs, and commands that other actors send to a run. */
 
 import { run } from '../../../actors/runs/run.ts'
-import { isAsked, placesOf, type RunState } from '../../../actors/runs/state.ts'
+import { isAsked, progressesOf, type RunState } from '../../../actors/runs/state.ts'
 import type { RunEvent } from '../../../protocol/runs/events.ts'
 import type { RunStep, WorkflowRun } from '../../../protocol/runs/schema.ts'
 import type { Spec, Step } from '../../../protocol/workflows/spec.ts'
@@ -45,7 +45,7 @@ export const started = (
 /** Returns the waits that were sent to the `events` actor and are not yet confirmed. */
 export const watching = (state: RunState | null): { readonly wait_id: string }[] =>
   state
-    ? placesOf(state).flatMap(([, { wait }]) =>
+    ? progressesOf(state).flatMap(([, { wait }]) =>
         wait && isAsked(wait) && 'id' in wait ? [{ wait_id: wait.id }] : [],
       )
     : []

@@ -4,7 +4,7 @@
  */
 import t from 'tap'
 import { beginningOf, endOf } from '../../../actors/sessions/history/shorten.ts'
-import { type Change, spell } from '../../../gateway/sessions/transcript/change.ts'
+import { type Change, frameText } from '../../../gateway/sessions/transcript/change.ts'
 import { toOlderEvent } from '../../../gateway/sessions/transcript/notes.ts'
 import { numberedDialect } from '../../../gateway/sessions/transcript/v1.ts'
 import { transcriptDialect } from '../../../gateway/sessions/transcript/v2.ts'
@@ -40,7 +40,7 @@ function longest(log: readonly SessionEvent[]): number {
 function linesOf(event: SessionEvent): string[] {
   if (!isFrame(event)) {
     const note = toOlderEvent(event, 0, undefined)
-    return note ? [spell(note.type, note.data)] : []
+    return note ? [frameText(note.type, note.data)] : []
   }
   const changes: Change[] = [
     { kind: 'frame', revision: 1, frame: event, at: 0 },

@@ -4,7 +4,7 @@
  */
 import t, { type Test } from 'tap'
 import type { Caller } from '../../../gateway/auth/authenticate.ts'
-import { authorize, enter } from '../../../gateway/auth/authorize.ts'
+import { authorize, enterProject } from '../../../gateway/auth/authorize.ts'
 import { newKey, parseAuthorization } from '../../../gateway/auth/keys.ts'
 import { grantedBy } from '../../../protocol/access/roles.ts'
 import { isRefusal } from '../../../protocol/errors.ts'
@@ -140,12 +140,12 @@ t.test('a project key works in its project only', async (t) => {
   const mine = await caller(it, it.projectKey(PRJ, 'mine').text)
   const known = await it.directory.organization()
   if (isRefusal(known)) throw new Error('no directory')
-  t.match(enter(mine, known, 'default'), { id: PRJ })
-  t.match(enter(mine, known, PRJ), { id: PRJ }, 'ids name projects too')
-  t.match(enter(mine, known, 'other'), { refused: 'forbidden' })
-  t.match(enter(mine, known, 'nowhere'), { refused: 'not_found' })
-  t.match(enter(mine, known, 'constructor'), { refused: 'not_found' })
-  t.match(enter(await caller(it, it.root), known, 'other'), { id: other.id })
+  t.match(enterProject(mine, known, 'default'), { id: PRJ })
+  t.match(enterProject(mine, known, PRJ), { id: PRJ }, 'ids name projects too')
+  t.match(enterProject(mine, known, 'other'), { refused: 'forbidden' })
+  t.match(enterProject(mine, known, 'nowhere'), { refused: 'not_found' })
+  t.match(enterProject(mine, known, 'constructor'), { refused: 'not_found' })
+  t.match(enterProject(await caller(it, it.root), known, 'other'), { id: other.id })
 })
 t.test('a handle after the key must belong to the project', async (t) => {
   const it = edge()
@@ -153,8 +153,8 @@ t.test('a handle after the key must belong to the project', async (t) => {
   const known = await it.directory.organization()
   if (isRefusal(known)) throw new Error('no directory')
   const root = await caller(it, `${it.root}.other`)
-  t.match(enter(root, known, 'other'), { handle: 'other' })
-  t.match(enter(root, known, 'default'), { refused: 'forbidden' })
+  t.match(enterProject(root, known, 'other'), { handle: 'other' })
+  t.match(enterProject(root, known, 'default'), { refused: 'forbidden' })
 })
 t.test('a deleted project is not found by handle but readable by id', async (t) => {
   const it = edge()
@@ -163,9 +163,9 @@ t.test('a deleted project is not found by handle but readable by id', async (t) 
   const known = await it.directory.organization()
   if (isRefusal(known)) throw new Error('no directory')
   const me = await caller(it, mine.text)
-  t.match(enter(me, known, 'default'), { refused: 'not_found' })
-  t.match(enter(me, known, PRJ), { refused: 'not_found' })
-  t.match(enter(me, known, PRJ, true), { id: PRJ })
+  t.match(enterProject(me, known, 'default'), { refused: 'not_found' })
+  t.match(enterProject(me, known, PRJ), { refused: 'not_found' })
+  t.match(enterProject(me, known, PRJ, true), { id: PRJ })
 })
 
 t.test('if the directory cannot be read, a credential is not rejected as invalid', async (t) => {

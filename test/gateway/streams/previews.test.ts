@@ -1,6 +1,6 @@
 /** The publisher of generation deltas: which deltas are published, and their limits. */
 import t from 'tap'
-import { spell } from '../../../gateway/sessions/transcript/change.ts'
+import { frameText } from '../../../gateway/sessions/transcript/change.ts'
 import { openPreviews } from '../../../gateway/sessions/transcript/previews.ts'
 import type { Preview, Previewed } from '../../../protocol/sessions/transcript/previews.ts'
 
@@ -95,7 +95,7 @@ t.test('the shown text of one generation fits on one line of a stream', async (t
     for (let n = 0; n < 30; n++) at.say(piece, n)
     t.equal((await at.texts()).length, 11)
     t.ok(
-      Buffer.byteLength(spell('message.upsert', { content: at.whole()?.content ?? [] })) <
+      Buffer.byteLength(frameText('message.upsert', { content: at.whole()?.content ?? [] })) <
         8 * 1_048_576,
     )
   }

@@ -7,7 +7,7 @@
  */
 
 import type { SourcesState } from '../../../actors/events/state.ts'
-import { placesOf, type RunState } from '../../../actors/runs/state.ts'
+import { progressesOf, type RunState } from '../../../actors/runs/state.ts'
 import type { PlacedEntry } from '../../../protocol/entry.ts'
 import { fits } from '../../../protocol/events/matching.ts'
 import type { Awaited, SourcesEvent, Watch } from '../../../protocol/events/sources.ts'
@@ -31,7 +31,7 @@ function isFor(wait: Awaited | Watch, event: Parameters<typeof fits>[1]): boolea
 const waitsOf = (state: RunState): string[] =>
   terminal.has(state.record.status)
     ? []
-    : placesOf(state).flatMap(([, { wait }]) =>
+    : progressesOf(state).flatMap(([, { wait }]) =>
         wait?.kind === 'event' && !wait.event_type.startsWith('signal.') ? [wait.id] : [],
       )
 

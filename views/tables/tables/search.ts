@@ -51,8 +51,8 @@ interface Found extends RowRecord {
   readonly hits: number
 }
 /** The place of a row in the order of the results. */
-type Place = Pick<Found, 'hits' | 'updated_at' | 'id'>
-const byRank = (a: Place, b: Place): number =>
+type ResultPosition = Pick<Found, 'hits' | 'updated_at' | 'id'>
+const byRank = (a: ResultPosition, b: ResultPosition): number =>
   b.hits - a.hits || b.updated_at - a.updated_at || (a.id < b.id ? -1 : a.id > b.id ? 1 : 0)
 
 interface Search {
@@ -60,7 +60,7 @@ interface Search {
   readonly defined: Defined
   readonly words: readonly string[]
   readonly conditions: readonly Condition[]
-  readonly after: Place | undefined
+  readonly after: ResultPosition | undefined
   readonly count: number
 }
 
@@ -88,7 +88,7 @@ export function* searchRows(
     defined,
     words,
     conditions: plan.conditions,
-    after: placeOf(input.after),
+    after: positionOf(input.after),
     count: limitOf(input) + 1,
   })
   return page(
@@ -98,7 +98,9 @@ export function* searchRows(
     ({ hits, updated_at, id }) => [hits, updated_at, id],
   )
 }
-function placeOf([hits, updated_at, id]: NonNullable<Paging['after']> = []): Place | undefined {
+function positionOf([hits, updated_at, id]: NonNullable<Paging['after']> = []):
+  | ResultPosition
+  | undefined {
   return typeof hits === 'number' && typeof updated_at === 'number' && typeof id === 'string'
     ? { hits, updated_at, id }
     : undefined

@@ -10,7 +10,7 @@ import type {
 import { Badge, type Tone } from '../../../design/states.tsx'
 import { Tree } from '../../../design/tree.tsx'
 import { Markdown } from '../../../markdown/markdown.tsx'
-import { Artifacts, FileBlock, type Place } from './files.tsx'
+import { Artifacts, FileBlock, type SessionAddress } from './files.tsx'
 import { conversationText as text } from './text.ts'
 
 /** A collapsible part whose content is rendered only while it is open. */
@@ -94,12 +94,12 @@ export function BlockView({
   block,
   result,
   live,
-  place,
+  address,
 }: {
   readonly block: Block
   readonly result: ToolResultBlock | undefined
   readonly live: boolean
-  readonly place: Place
+  readonly address: SessionAddress
 }) {
   switch (block.type) {
     case 'text':
@@ -111,10 +111,10 @@ export function BlockView({
         </Folded>
       )
     case 'tool_use':
-      return <Tool block={block} result={result} project={place.project} />
+      return <Tool block={block} result={result} project={address.project} />
     case 'image':
     case 'document':
-      return <FileBlock block={block} place={place} />
+      return <FileBlock block={block} address={address} />
     case 'reminder':
       return block.name === DIRECTION ? (
         <Markdown text={block.content} />

@@ -88,7 +88,7 @@ export function Conversation({
   const { away, toEnd, onScroll } = useEnd(frame, version)
   const { transcript } = followed
   const { entries, results } = useMemo(() => entriesOf(transcript), [transcript, version])
-  const place = useMemo(() => ({ project, session_id }), [project, session_id])
+  const address = useMemo(() => ({ project, session_id }), [project, session_id])
   const facts = useTurnFacts(project, session_id, transcript.turns.values(), version)
   const name = useRef(agent)
   name.current = agent
@@ -120,7 +120,7 @@ export function Conversation({
             asker={facts.get(entry.message.turn_id ?? '')?.asker}
             results={results}
             agent={agent}
-            place={place}
+            address={address}
             channel={channel}
           />
         )

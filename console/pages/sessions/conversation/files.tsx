@@ -8,7 +8,7 @@ import { formatBytes } from '../../../text/format.ts'
 import { conversationText as text } from './text.ts'
 
 /** The project and the session from which files are read. */
-export interface Place {
+export interface SessionAddress {
   readonly project: string
   readonly session_id: string
 }
@@ -16,16 +16,16 @@ export interface Place {
 /** Shows an image or document of a message. */
 export function FileBlock({
   block,
-  place,
+  address,
 }: {
   readonly block: Extract<Block, { readonly type: 'image' | 'document' }>
-  readonly place: Place
+  readonly address: SessionAddress
 }) {
   const { title, size, source, isImage } = describeFile(block)
   if (source.kind === 'none') return <Name title={title} size={size} />
   const href =
     source.kind === 'artifact'
-      ? requestOf('session.attachment', { ...place, artifact_id: source.id }).path
+      ? requestOf('session.attachment', { ...address, artifact_id: source.id }).path
       : source.url
   return (
     <figure class="talk-file">

@@ -15,7 +15,7 @@ import { Tree } from '../../../design/tree.tsx'
 import { Who } from '../../../people/who.tsx'
 import { formatCost } from '../../../text/format.ts'
 import { BlockView } from './blocks.tsx'
-import type { Place } from './files.tsx'
+import type { SessionAddress } from './files.tsx'
 import { conversationText as text } from './text.ts'
 import type { TurnFacts } from './turn-facts.ts'
 
@@ -50,11 +50,11 @@ const SERVICE = 'system'
 /** Shows who wrote a message of the role `user`. */
 function Sender({
   message: { metadata, turn_index },
-  place: { project, session_id },
+  address: { project, session_id },
   asker,
 }: {
   readonly message: TranscriptMessage
-  readonly place: Place
+  readonly address: SessionAddress
   readonly asker: string | undefined
 }) {
   const nudge = turn_index === 0 ? undefined : metadata?.['session_nudge_id']
@@ -70,9 +70,9 @@ function Sender({
 class MessageBody extends Pure<{
   readonly message: TranscriptMessage
   readonly found: readonly ReturnType<Results['get']>[]
-  readonly place: Place
+  readonly address: SessionAddress
 }> {
-  override render({ message, found, place }: typeof this.props) {
+  override render({ message, found, address }: typeof this.props) {
     const { role, content, status, covers_through_sequence } = message
     const blocks = content.map((block, index) =>
       isShown(block) ? (
@@ -81,7 +81,7 @@ class MessageBody extends Pure<{
           block={block}
           result={found[index]}
           live={status === 'streaming'}
-          place={place}
+          address={address}
         />
       ) : null,
     )
@@ -110,7 +110,7 @@ export function MessageRow({
   asker,
   results,
   agent,
-  place,
+  address,
   channel,
 }: {
   readonly message: TranscriptMessage
@@ -118,7 +118,7 @@ export function MessageRow({
   readonly asker: string | undefined
   readonly results: Results
   readonly agent: string
-  readonly place: Place
+  readonly address: SessionAddress
   readonly channel: string | undefined
 }) {
   const { role, content, created_at, status, metadata } = message
@@ -133,7 +133,7 @@ export function MessageRow({
           {role === 'assistant' ? (
             agent
           ) : role === 'user' ? (
-            <Sender message={message} place={place} asker={asker} />
+            <Sender message={message} address={address} asker={asker} />
           ) : (
             speakers[role]
           )}
@@ -143,12 +143,12 @@ export function MessageRow({
         </span>
         {live && turn?.status === 'running' && <Badge tone="info">{text.writing}</Badge>}
         <span class="soft small">
-          {role === 'user' && <Origin turn={turn} project={place.project} channel={channel} />}
+          {role === 'user' && <Origin turn={turn} project={address.project} channel={channel} />}
           {role === 'user' && metadata?.['session_nudge_id'] !== undefined && text.duringTurn}
         </span>
       </div>
       <div class="talk-body">
-        <MessageBody message={message} found={found} place={place} />
+        <MessageBody message={message} found={found} address={address} />
       </div>
     </li>
   )

@@ -14,11 +14,11 @@ import { type RowRecord, readerOf, rowById } from '../rows.ts'
 import { narrowest, rowsByKey } from '../selection.ts'
 
 /** The place of a row in the order of the results. */
-export interface Place {
+export interface ResultPosition {
   readonly distance: number
   readonly id: string
 }
-export type RankedRow = Place & RowRecord
+export type RankedRow = ResultPosition & RowRecord
 export interface Nearest {
   readonly store: Store
   readonly defined: Defined
@@ -26,10 +26,10 @@ export interface Nearest {
   /** The vector of the query. */
   readonly vector: Uint8Array
   /** The place of the last row of the previous page. */
-  readonly beyond: Place | undefined
+  readonly beyond: ResultPosition | undefined
   readonly count: number
 }
-const compare = (a: Place, b: Place): number =>
+const compare = (a: ResultPosition, b: ResultPosition): number =>
   a.distance - b.distance || (a.id < b.id ? -1 : a.id > b.id ? 1 : 0)
 
 /** Number of vectors that are compared in one part, which takes a few milliseconds. */
@@ -64,7 +64,7 @@ export function* nearest(search: Nearest): InParts<readonly RankedRow[]> {
   }
   let from = ''
   for (;;) {
-    const places = store.all<Place>(
+    const places = store.all<ResultPosition>(
       `SELECT v.id, ${DISTANCE} AS distance FROM row_vectors v
        WHERE v.tbl = ? AND v.id > ? ORDER BY v.id LIMIT ${PART}`,
       vector,
@@ -95,7 +95,7 @@ class Best {
   constructor(search: Nearest) {
     this.#of = search
   }
-  offer(place: Place): void {
+  offer(place: ResultPosition): void {
     const { store, defined, conditions, beyond, count } = this.#of
     if (beyond && compare(place, beyond) <= 0) return
     const last = this.rows.at(-1)

@@ -24,7 +24,7 @@ import type { Store } from '../../../store.ts'
 import { countsOf, type Defined, missingTable, tableOf } from '../definitions.ts'
 import { type RowRecord, rowById, rowRecord } from '../rows.ts'
 import { countIndexed, isReady, useIndex } from './indexes.ts'
-import { type Nearest, nearest, type Place } from './rank.ts'
+import { type Nearest, nearest, type ResultPosition } from './rank.ts'
 import { rankByWords } from './words.ts'
 
 type Input = SemanticQueries['table_semantic']['input']
@@ -76,11 +76,11 @@ const recordOf =
     rowRecord(table.id, table.schema, row)
 
 function* semanticPage(search: Search, input: Input & Paging): InParts<Page<TableRow>> {
-  const beyond = placeOf(input.after)
+  const beyond = positionOf(input.after)
   const rows = yield* nearest({ ...search, beyond, count: limitOf(input) + 1 })
   return page(rows, input, recordOf(search.defined), ({ distance, id }) => [distance, id])
 }
-function placeOf([distance, id]: NonNullable<Paging['after']> = []): Place | undefined {
+function positionOf([distance, id]: NonNullable<Paging['after']> = []): ResultPosition | undefined {
   return typeof distance === 'number' && typeof id === 'string' ? { distance, id } : undefined
 }
 
