@@ -13,6 +13,7 @@
  * F3. Between two parts of a long query, other queries are answered and messages applied.
  */
 import { type Envelope, sequenceOf } from '../protocol/entry.ts'
+import { hasGap, isEncoded, partsOf, slicesOf } from './batches.ts'
 import { isDamagedFile } from './files/file.ts'
 import { JournalReplaced, type Message, type View, viewBehind } from './view.ts'
 
@@ -71,19 +72,6 @@ interface Waiter {
   readonly target: number
   readonly done: (fresh: boolean) => void
 }
-
-/** Maximum number of messages that are decoded together. */
-const MAX_MESSAGES = 500
-/**
- * Size in bytes at which no more messages are added to a batch. Decoding and applying half a
- * megabyte takes about 20 ms.
- */
-const BATCH_BYTES = 524_288
-/**
- * Approximate maximum number of entries in one part of a batch. Queries are answered between two
- * parts.
- */
-const ENTRIES = 2000
 
 /**
  * Milliseconds after which applied changes are saved to the view's file, even if there are only a
@@ -364,45 +352,8 @@ export class ViewFollower {
   }
 }
 
-/**
- * Whether a sequence is missing after the view's position or between two messages, usually because
- * an operator has just deleted the beginning of the journal.
- */
-const hasGap = (messages: readonly Message[], position: number): boolean =>
-  messages.some(({ sequence }, i) => sequence > (messages[i - 1]?.sequence ?? position) + 1)
-const isEncoded = (data: Message['data']): data is Uint8Array | string =>
-  data instanceof Uint8Array || typeof data === 'string'
-
 /** Yields to the event loop, so that queries that have arrived are answered. */
 const breath = () => new Promise<void>((resolve) => setImmediate(resolve))
-/** Splits messages into slices that are decoded together. */
-function slicesOf(messages: readonly Message[]): Message[][] {
-  const slices: Message[][] = []
-  let bytes = BATCH_BYTES
-  for (const message of messages) {
-    if (bytes >= BATCH_BYTES || (slices.at(-1)?.length ?? 0) >= MAX_MESSAGES)
-      bytes = slices.push([]) && 0
-    slices.at(-1)?.push(message)
-    bytes += isEncoded(message.data) ? message.data.length : 0
-  }
-  return slices
-}
-/**
- * Splits messages into parts. A part ends once it has at least `ENTRIES` entries.
- */
-function partsOf(messages: readonly Message[]): Message[][] {
-  const parts: Message[][] = []
-  let room = 0
-  for (const message of messages) {
-    if (room <= 0) room = parts.push([]) && ENTRIES
-    parts.at(-1)?.push(message)
-    room -=
-      isEncoded(message.data) || !Array.isArray(message.data.entries)
-        ? 1
-        : message.data.entries.length
-  }
-  return parts
-}
 const later = (ms: number, run: () => void): (() => void) => {
   const timer = setTimeout(run, ms)
   return () => clearTimeout(timer)
