@@ -23,8 +23,8 @@ const COLON = 0x3a
 const BACKSLASH = 0x5c
 
 /**
- * Parses a JSON text. Returns the value, or the reason why the text is refused. `tooMany` means that
- * the text has too many names, and may be JSON.
+ * Parses a JSON text. Returns the value, or the reason why the text is refused. `tooMany` means
+ * that the text has too many names, and may be JSON.
  * @param maxNames maximum number of different names in all objects of the text together.
  */
 export function parseJson(

@@ -9,7 +9,8 @@
  * M2. Only the addresses of active agents are accepted. The listener relays nothing and sends no
  *     e-mail.
  * M3. The size of a message, the size of all messages in memory, the number of recipients, the
- *     number of connections, their duration and their idle time are bounded. Messages are parsed in other threads (`reader.ts`).
+ *     number of connections, their duration and their idle time are bounded. Messages are parsed in
+ *     other threads (`reader.ts`).
  */
 import { createHash } from 'node:crypto'
 import type { Socket } from 'node:net'

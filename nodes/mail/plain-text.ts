@@ -8,8 +8,12 @@ import { Tokenizer } from 'htmlparser2'
 /** Elements whose content is not text. */
 const HIDDEN: ReadonlySet<string> = new Set(['script', 'style'])
 /** Elements that begin and end a line. */
-const LINES =
-  /^(address|article|aside|blockquote|br|dd|div|dl|dt|figure|footer|form|h[1-6]|header|hr|li|main|nav|ol|p|pre|section|table|tr|ul)$/
+const LINES = new RegExp(
+  `^(${[
+    'address|article|aside|blockquote|br|dd|div|dl|dt|figure|footer|form|h[1-6]|header|hr',
+    'li|main|nav|ol|p|pre|section|table|tr|ul',
+  ].join('|')})$`,
+)
 /** Elements that occur within a word. All other elements separate words. */
 const INLINE =
   /^(a|abbr|b|big|cite|code|del|em|font|i|ins|kbd|mark|q|s|small|span|strong|sub|sup|tt|u|wbr)$/
