@@ -16,8 +16,8 @@ export interface Message {
   readonly at: number
 }
 /**
- * A message that was read: its id, and the payload of its event without the agent. `error` completes
- * a sentence about the message.
+ * A message that was read: its id, and the payload of its event without the agent. `error`
+ * completes a sentence about the message.
  */
 export type MessageRead =
   | { readonly message_id: string; readonly content: JsonObject }

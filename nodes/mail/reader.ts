@@ -15,7 +15,7 @@ import { createSemaphore } from '../../gateway/files/semaphore.ts'
 import type { Message, MessageRead } from './read.ts'
 
 export interface MailReader {
-  /** @throws Error when the thread fails. */
+  /** @throws Error when the thread fails, or does not answer in time. */
   read(message: Message): Promise<MessageRead>
   /** Ends the threads, and rejects the calls in progress. */
   stop(): Promise<void>
@@ -109,7 +109,8 @@ export function createMailReader(
           const allowed = deadline + (message.raw.length / 2 ** 20) * MS_PER_MIB
           cancel = later(allowed, () => {
             late = true
-            resolve({ error: 'takes too long to read' })
+            // A machine that is overloaded or was suspended may read the message later.
+            reject(new Error('a message took too long to read'))
           })
           reading.thread.ref()
           reading.thread.postMessage(message)

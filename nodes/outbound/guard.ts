@@ -7,6 +7,8 @@
  * Invariants:
  * G1. A name is rejected if any of its addresses is rejected.
  * G2. The connection uses the checked addresses and does not resolve the name again.
+ * G3. At most one lookup of a name is in progress. Node.js makes only two lookups at a time, so
+ *     concurrent requests to a host whose name servers do not answer would delay all other hosts.
  */
 import { lookup } from 'node:dns/promises'
 import ipaddr from 'ipaddr.js'
@@ -47,6 +49,12 @@ const resolveAll: Resolve = async (name) =>
  */
 export function createGuard(allowed: readonly string[], resolve: Resolve = resolveAll): Guard {
   const networks = networksOf(allowed)
+  const lookups = new Map<string, Promise<readonly string[]>>()
+  const resolveOnce: Resolve = (name) => {
+    const pending = lookups.get(name) ?? resolve(name).finally(() => lookups.delete(name))
+    lookups.set(name, pending)
+    return pending
+  }
   const isAllowed = (address: Address): boolean => isIn(networks, address)
   // Of IPv6, only 2000::/3 is assigned for global unicast (RFC 4291 and the IANA registry). Other
   // ranges have special purposes or embed other addresses.
@@ -72,7 +80,7 @@ export function createGuard(allowed: readonly string[], resolve: Resolve = resol
     async check(host) {
       const name = host.startsWith('[') && host.endsWith(']') ? host.slice(1, -1) : host
       if (ipaddr.isValid(name)) return [checked(name, name)]
-      const found = await resolve(name)
+      const found = await resolveOnce(name)
       if (found.length === 0) throw new AddressRefused(`${name} cannot be resolved`)
       return found.map((text) => checked(name, text))
     },

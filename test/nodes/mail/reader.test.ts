@@ -54,8 +54,7 @@ t.test('a message that takes too long to read ends only its thread', async (t) =
   const reader = createMailReader(10_000_000, NO_DNS, later, { deadline: 1 })
   t.teardown(() => reader.stop())
   const slow = message(`From: a@b.c\r\n${signatures(10)}\r\n${'x'.repeat(1_000_000)}`)
-  t.strictSame(await reader.read(slow), { error: 'takes too long to read' })
-  t.strictSame(await reader.read(slow), { error: 'takes too long to read' })
+  for (let n = 0; n < 2; n++) await t.rejects(reader.read(slow), /took too long to read/)
 })
 
 t.test('after a fault of a thread, the message may be read later', async (t) => {

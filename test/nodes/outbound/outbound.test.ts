@@ -18,6 +18,25 @@ const nobody: Resolve = async () => {
   throw new Error('nobody is asked for a literal address')
 }
 
+t.test('concurrent requests to a host share one lookup of its name', async (t) => {
+  const lookups: string[] = []
+  let answer = (_: readonly string[]): void => {}
+  const guard = createGuard([], (name) => {
+    lookups.push(name)
+    return new Promise((resolve) => {
+      answer = resolve
+    })
+  })
+  const checks = Array.from({ length: 10 }, () => guard.check('slow.example'))
+  t.strictSame(lookups, ['slow.example'])
+  answer(['93.184.216.34'])
+  for (const found of await Promise.all(checks)) t.match(found, [{ address: '93.184.216.34' }])
+  const next = guard.check('slow.example')
+  t.equal(lookups.length, 2, 'the result is not kept')
+  answer(['10.0.0.1'])
+  await t.rejects(next, AddressRefused)
+})
+
 t.test('every spelling of a non-public address is refused', async (t) => {
   const guard = createGuard([], nobody)
   const inside = [
