@@ -63,8 +63,9 @@ export function createRouter(app: TemplatedApp, edge: Edge, service: Service): R
       if (!register) throw new Error(`no way to route ${method} ${pattern}`)
       note(pattern, method)
       app[register](pattern, served(endpoint))
-      if (method === 'GET' && (purpose === 'query' || purpose === 'other'))
-        app.head(pattern, served({ ...endpoint, method: 'HEAD' }))
+      if (method !== 'GET' || (purpose !== 'query' && purpose !== 'other')) return
+      note(pattern, 'HEAD')
+      app.head(pattern, served({ ...endpoint, method: 'HEAD' }))
     },
     addSocket: (pattern) => note(pattern, 'GET'),
     addFallbacks() {
@@ -82,7 +83,7 @@ export function createRouter(app: TemplatedApp, edge: Edge, service: Service): R
 const otherMethod =
   (world: World, allowed: readonly string[]): Handler =>
   (incoming) => {
-    const all = [...allowed, ...(allowed.includes('GET') ? ['HEAD'] : []), 'OPTIONS']
+    const all = [...allowed, 'OPTIONS']
     if (incoming.method === 'OPTIONS')
       return {
         status: 204,

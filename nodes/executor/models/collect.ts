@@ -14,12 +14,16 @@ interface Block {
   readonly block: Record<string, unknown>
 }
 
+/** The arguments that models send instead of an empty object. */
+const NO_ARGUMENTS: ReadonlySet<unknown> = new Set([null, '', 'null'])
 /**
  * Returns the arguments of a call; undefined if they are not a JSON object. The library does not
  * parse the arguments of a call of an unknown tool if they are blank.
  */
-const inputOf = (input: unknown): JsonObject | undefined =>
-  isJsonObject(input) ? input : typeof input === 'string' && input.trim() === '' ? {} : undefined
+const inputOf = (input: unknown): JsonObject | undefined => {
+  if (isJsonObject(input)) return input
+  return NO_ARGUMENTS.has(typeof input === 'string' ? input.trim() : input) ? {} : undefined
+}
 const stops: Readonly<Partial<Record<FinishReason, StopReason>>> = {
   stop: 'end_turn',
   length: 'max_tokens',

@@ -66,9 +66,9 @@ t.test('two calls with the same id are two calls', async (t) => {
     { id: 'a', input: { n: 2 } },
   ])
 })
-t.test('blank arguments are an empty object, also for an unknown tool', async (t) => {
+t.test('blank arguments and null are an empty object, also for an unknown tool', async (t) => {
   for (const tools of [[], ['pay']])
-    for (const args of ['', ' ']) {
+    for (const args of ['', ' ', 'null']) {
       const stub = await stubProvider(t, () => [
         called('a', 'other', args),
         chunk({}, 'tool_calls'),

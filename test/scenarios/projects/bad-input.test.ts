@@ -221,6 +221,7 @@ t.test('unknown paths and methods are rejected', async (t) => {
     ['DELETE', '/v1/projects', 'GET, POST, HEAD, OPTIONS'],
     ['PUT', RUNS, 'POST, GET, HEAD, OPTIONS'],
     ['POST', '/v1/audit-logs', 'GET, HEAD, OPTIONS'],
+    ['DELETE', `${RUNS}/events`, 'GET, OPTIONS'],
     ['GET', `${RUNS}/cancellations`, undefined],
   ] as const) {
     const answer = await s.raw(method, path)
