@@ -25,3 +25,11 @@ const CONTROLS = /[\x00-\x08\x0b-\x1f\x7f-\x9f]/g
  * Returns a text without control sequences and control characters, except for tabs and line feeds.
  */
 export const plainText = (text: string): string => text.replace(SEQUENCES, '').replace(CONTROLS, '')
+
+/**
+ * Replaces control characters, except for tabs and line feeds, with escapes that are valid in JSON
+ * and in quoted YAML. JSON and YAML leave those from U+007F to U+009F as they are, although
+ * terminals execute them.
+ */
+export const escapeControls = (text: string): string =>
+  text.replace(CONTROLS, (sign) => `\\u${sign.charCodeAt(0).toString(16).padStart(4, '0')}`)

@@ -9,7 +9,7 @@ import {
   type RunLogPage,
 } from '../../protocol/jobs/logs.ts'
 import { followLogs } from '../follow.ts'
-import { plainText } from '../plain.ts'
+import { escapeControls, plainText } from '../plain.ts'
 import { clientFor, connected } from './connection/connection.ts'
 import type { Shell } from './shell.ts'
 
@@ -104,6 +104,6 @@ const whole = (text: string): number => {
 
 /** Formats a line: time, level, step, text and fields. */
 function logLine({ at, level, step_key = '', text, fields }: RunLogLine): string {
-  const details = fields ? `  ${JSON.stringify(fields)}` : ''
+  const details = fields ? `  ${escapeControls(JSON.stringify(fields))}` : ''
   return `${at.slice(11, 23)}  ${level.padEnd(5)}  ${step_key.padEnd(12)}  ${plainText(text)}${details}`.trimEnd()
 }

@@ -6,6 +6,7 @@ import Table from 'cli-table3'
 import { stringify } from 'yaml'
 import type { JsonObject } from '../../protocol/common.ts'
 import { isJsonObject } from '../../protocol/rules/json-object.ts'
+import { escapeControls } from '../plain.ts'
 import { Mistake } from './mistake.ts'
 
 /**
@@ -58,7 +59,7 @@ export function formatReply(reply: unknown, format: Format, width: number, zone?
     return (items ?? [reply]).map((record) => memberOf(record, path)).join('\n')
   }
   if (format === 'yaml' || items === undefined)
-    return stringify(reply, { lineWidth: format === 'yaml' ? 0 : width }).trimEnd()
+    return escapeControls(stringify(reply, { lineWidth: format === 'yaml' ? 0 : width }).trimEnd())
   return tableOf(items, format === 'wide' ? Number.POSITIVE_INFINITY : width, zone)
 }
 
@@ -146,11 +147,8 @@ function textOf(value: unknown, zone?: string): string {
   if (value === undefined || value === null) return ''
   if (typeof value === 'string' && TIME.test(value))
     return new Date(value).toLocaleString('sv-SE', zone === undefined ? {} : { timeZone: zone })
-  if (Array.isArray(value))
-    return value.every((part) => typeof part === 'string') ? value.join(',') : ''
-  return typeof value === 'object'
-    ? ''
-    : String(value).replace(/[\u0000-\u001f\u007f-\u009f]+/g, ' ')
+  if (typeof value === 'object' && !isPlain(value)) return ''
+  return String(value).replace(/[\u0000-\u001f\u007f-\u009f]+/g, ' ')
 }
 export const clipped = (text: string, most: number): string =>
   text.length > most ? `${text.slice(0, most - 1)}…` : text

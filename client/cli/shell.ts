@@ -70,17 +70,30 @@ function confirm(question: string): Promise<boolean | undefined> {
   })
 }
 
+let isHandled = false
+/**
+ * Handles errors of the standard streams, once per process. A command continues without its
+ * remarks, for example a worker whose log is no longer read.
+ */
+function handleErrors(): void {
+  if (isHandled) return
+  isHandled = true
+  process.stdout.on('error', ({ code, message }: NodeJS.ErrnoException) => {
+    // EPIPE: the reader has closed the pipe, as `head` does.
+    if (code === 'EPIPE') process.exit(0)
+    process.stderr.write(`Standard output cannot be written: ${message}\n`)
+    process.exit(1)
+  })
+  process.stderr.on('error', () => {})
+}
+
 /**
  * Returns the shell of this process. The process exits silently if the reader of standard output
  * closes the pipe.
  */
 export const processShell = (env: Environment): Shell => {
   const note = (line: string) => void process.stderr.write(`${line}\n`)
-  // EPIPE: the reader has closed the pipe, as `head` does.
-  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EPIPE') throw error
-    process.exit(0)
-  })
+  handleErrors()
   return {
     env,
     ...(process.stdout.isTTY && { columns: process.stdout.columns || 80 }),

@@ -2,6 +2,7 @@
 
 import type { ChannelEventRecord } from '../../protocol/channels/schema.ts'
 import type { RunEventRecord } from '../../protocol/runs/schema.ts'
+import { escapeControls } from '../plain.ts'
 import { clipped } from './output.ts'
 
 /** Payload fields to omit, because the line already contains them or only programs need them. */
@@ -29,9 +30,9 @@ export function lineOf({ created_at, event_type, step_key, payload }: RunEventRe
     .filter(([name]) => !silent.has(name))
     .map(([name, value]) => `${name}=${shown(value)}`)
     .join(' ')
-  return (
+  return escapeControls(
     `${created_at.slice(11, 23)}  ${event_type.padEnd(16)}  ${(step_key ?? '').padEnd(12)}  ` +
-    clipped(details, MAX_LINE_LENGTH)
+      clipped(details, MAX_LINE_LENGTH),
   ).trimEnd()
 }
 /**
@@ -47,7 +48,9 @@ export function channelLine({ created_at, event_type, payload }: ChannelEventRec
   const about = message
     ? `${message.seq}  ${message.sender_id}  ${shown(message.content)}`
     : (member?.member_id ?? channel?.name ?? '')
-  return `${created_at.slice(11, 23)}  ${event_type.padEnd(16)}  ${clipped(about, MAX_LINE_LENGTH + 40)}`.trimEnd()
+  return escapeControls(
+    `${created_at.slice(11, 23)}  ${event_type.padEnd(16)}  ${clipped(about, MAX_LINE_LENGTH + 40)}`,
+  ).trimEnd()
 }
 const shown = (value: unknown): string =>
   typeof value === 'string'

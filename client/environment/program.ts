@@ -9,7 +9,7 @@
 import { randomUUID } from 'node:crypto'
 import { mkdir } from 'node:fs/promises'
 import { Transport } from '../transport.ts'
-import type { JobEvent, WorkerEnd } from '../worker/options.ts'
+import type { JobEvent, WorkerEnd, WorkerOptions } from '../worker/options.ts'
 import { type Clock, systemClock } from '../worker/ports.ts'
 import { Worker } from '../worker.ts'
 import { environmentWorkerActions } from './actions.ts'
@@ -40,7 +40,8 @@ export interface EnvironmentWorker {
  * @param variables environment variables of the process.
  * @param note writes a line to standard error.
  * @param clock measures the keep-warm time.
- * @throws Error if the workspace cannot be created.
+ * @throws Error if the workspace cannot be created; WorkerError if an address or the key cannot be
+ * used.
  */
 export async function startEnvironmentWorker(
   settings: Settings,
@@ -73,7 +74,7 @@ export async function startEnvironmentWorker(
   })
   const canOpen = await hasTerminals()
   let terminals = 0
-  const worker: Worker = new Worker({
+  const worker: Worker = createdOr(() => relay.close(), {
     url,
     key,
     project,
@@ -118,6 +119,16 @@ export async function startEnvironmentWorker(
     drain: () => void worker.drain(),
     stop: () => void worker.stop(),
     abandon: () => void worker.abandon(),
+  }
+}
+
+/** Creates a worker. If this fails, calls `release`, because open resources keep a process alive. */
+function createdOr(release: () => void, options: WorkerOptions): Worker {
+  try {
+    return new Worker(options)
+  } catch (error) {
+    release()
+    throw error
   }
 }
 

@@ -67,7 +67,7 @@ export function settingsOf(variables: Variables): Settings {
   const fence = fenceFile(read('WORKER_STATE_DIR'), logs, workspace)
   return {
     brand,
-    url: need('API_URL').split(','),
+    url: listOf(need('API_URL')) ?? [],
     key: need('API_KEY'),
     project: read('PROJECT') ?? 'default',
     environment_id: need('WORKER_ENVIRONMENT_ID'),

@@ -22,7 +22,7 @@ import { type Call, type Edge, scopeId } from '../call.ts'
 import { guardOf } from '../guard.ts'
 import { type Binding, openCursor, sealCursor } from '../http/cursor.ts'
 import type { Exchange, Sink } from '../http/respond.ts'
-import { openStream } from '../streams/sse.ts'
+import { oneLine, openStream } from '../streams/sse.ts'
 import { timelineSource } from '../streams/timeline.ts'
 import { progressSpelling, reader } from './progress.ts'
 import { type Promised, resultOf } from './result.ts'
@@ -50,7 +50,7 @@ const NOTIFY_EVERY_MS = 200
 
 /** Returns a frame with a JSON-RPC message. */
 export const frameOf = (message: object, id?: string): string =>
-  `${id === undefined ? '' : `id: ${id}\n`}event: message\ndata: ${JSON.stringify(message)}\n\n`
+  `${id === undefined ? '' : `id: ${id}\n`}event: message\ndata: ${oneLine(JSON.stringify(message))}\n\n`
 /** Returns a frame without a message. It only provides an id from which the client can resume. */
 export const placeFrame = (id: string): string => `id: ${id}\ndata: \n\n`
 /** Returns whether the client supports frames with empty data. */

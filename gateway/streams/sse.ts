@@ -9,11 +9,18 @@ import type { World } from '../ports.ts'
 import { every } from '../timing.ts'
 
 /**
- * Returns a frame whose data is JSON on one line. Without an id, a client cannot resume after the
- * frame.
+ * Escapes the characters in JSON that `JSON.stringify` leaves as they are although some clients
+ * treat them as line breaks.
  */
+export const oneLine = (json: string): string =>
+  // Three calls of `replaceAll` are several times as fast as a single regular expression.
+  json
+    .replaceAll('\u0085', '\\u0085')
+    .replaceAll('\u2028', '\\u2028')
+    .replaceAll('\u2029', '\\u2029')
+/** Returns a frame whose data is JSON. Without an id, a client cannot resume after the frame. */
 export const frameOf = (event: string, json: string, id?: number): string =>
-  `${id === undefined ? '' : `id: ${id}\n`}event: ${event}\ndata: ${json}\n\n`
+  `${id === undefined ? '' : `id: ${id}\n`}event: ${event}\ndata: ${oneLine(json)}\n\n`
 /** Returns a frame whose data is encoded as JSON. */
 export const frame = (event: string, data: unknown, id?: number): string =>
   frameOf(event, JSON.stringify(data), id)

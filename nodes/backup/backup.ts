@@ -9,6 +9,8 @@
  * B3. Definitions of the resolver are included, because they cannot be derived from the journals.
  * B4. Snapshots, views, log lines and node leases are left out. The copy of the object store is
  *     complete, so it contains large snapshots, which a restore deletes.
+ * B5. Every journal begins with its first entry. Without snapshots, a journal whose beginning was
+ *     deleted could not be replayed.
  */
 import { names } from '../../protocol/subjects.ts'
 import { createBlobs } from '../nats/blobs.ts'
@@ -44,7 +46,8 @@ const MAX_ATTEMPTS = 5
 /**
  * Takes a backup.
  * @throws StartFault with advice when there is no complete installation, the path is in use, a
- *   stream cannot be copied, or no attempt produced consistent copies.
+ *   journal lacks its beginning, a stream cannot be copied, or no attempt produced consistent
+ *   copies.
  */
 export async function takeBackup(nats: Nats, to: string, progress: Progress): Promise<Manifest> {
   const registry = createRegistry(nats, names.config)
@@ -113,8 +116,11 @@ async function copy(
   const partitions = Array.from({ length: layout.partitions }, (_, partition) => partition)
   const before = await Promise.all(partitions.map((partition) => journal.position(partition)))
   const streams: StreamCopy[] = []
-  for (const partition of partitions)
-    streams.push(await copyStream(nats, archive, names.journal(partition), progress))
+  for (const partition of partitions) {
+    const copied = await copyStream(nats, archive, names.journal(partition), progress)
+    requireBeginning(copied)
+    streams.push(copied)
+  }
   if (layout.partitions > 1) {
     const copies = partitions.map((partition) => ({
       partition,
@@ -141,6 +147,15 @@ async function copy(
   return manifest
 }
 
+/** @throws StartFault when the beginning of a journal was deleted. */
+function requireBeginning({ stream, state: { first_seq, last_seq } }: StreamCopy): void {
+  if (first_seq <= 1 || last_seq === 0) return
+  throw new StartFault(
+    `${stream} begins at ${first_seq}, because its beginning was removed. ` +
+      'A backup contains no snapshots, so it could not be restored. ' +
+      'Stop all nodes and NATS servers, and copy the data folders of the NATS servers instead.',
+  )
+}
 /**
  * Returns whether the servers have the stream. Installations of older releases may lack some
  * streams.

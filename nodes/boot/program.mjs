@@ -1,7 +1,7 @@
 /**
  * Bundles the program when its sources have changed. nodes/main.ts and its static imports become
  * one JavaScript file, and its dynamic imports become separate files. Each worker thread (views,
- * conversions) gets one file.
+ * conversions, e-mail) gets one file.
  *
  * A process takes 3.5 s of processor time to load the sources one by one, and 0.6 s to load the
  * bundle (two cores, Node 20, 2026-11-25). With the bundle, a process that is restarted after a
@@ -137,6 +137,7 @@ async function build(root, file) {
       entryPoints: [
         { in: join(root, 'nodes/roles/view-thread.ts'), out: `${name}.views` },
         { in: join(root, 'nodes/executor/documents/thread.ts'), out: `${name}.documents` },
+        { in: join(root, 'nodes/mail/thread.ts'), out: `${name}.mail` },
       ],
     }),
   ])

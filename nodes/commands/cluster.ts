@@ -13,6 +13,7 @@ import { findServer } from '../nats/server/install.ts'
 import { freePort, type Server, startServer } from '../nats/server/server.ts'
 import { createLog } from '../observe/log.ts'
 import { portFault, urlOf } from '../process/port-fault.ts'
+import { ensureDataFolder } from '../storage/data-folder.ts'
 import { newOwnerKey } from '../storage/owner-key.ts'
 import { letOthersEnter, privateFolder, writePrivate } from '../storage/private.ts'
 import { type Child, startNodeProcess } from './child.ts'
@@ -32,6 +33,7 @@ interface Member {
  */
 function createFolder(data: string): string {
   const folder = join(data, 'cluster')
+  ensureDataFolder(data)
   privateFolder(folder)
   if (process.getuid?.() === 0) for (const path of [data, folder]) letOthersEnter(path)
   return folder

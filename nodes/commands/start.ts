@@ -3,9 +3,8 @@
  * NATS servers are configured.
  */
 
-import { accessSync, constants } from 'node:fs'
 import { setPriority } from 'node:os'
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
 import type { Log } from '../../gateway/ports.ts'
 import type { Config } from '../config.ts'
 import type { Access } from '../nats/server/access.ts'
@@ -16,9 +15,9 @@ import { type RunningNode, startNode } from '../node.ts'
 import { createLog } from '../observe/log.ts'
 import { StartFault } from '../process/fault.ts'
 import { loadGateway } from '../roles/edge.ts'
+import { ensureDataFolder } from '../storage/data-folder.ts'
 import { createDiskGauge, keepCushion, releaseCushion } from '../storage/disk.ts'
 import { ignoredOwnerKey, ownerKeyFile } from '../storage/owner-key.ts'
-import { privateFolder } from '../storage/private.ts'
 import type { EmbeddedStore } from '../storage/watch.ts'
 
 /**
@@ -131,28 +130,6 @@ function standBack(config: Config, log: Log): void {
 }
 
 /**
- * Creates the data folder and checks that it is usable.
- * @throws StartFault when the folder cannot be created or accessed.
- */
-function ensureData(data: string): void {
-  try {
-    privateFolder(data)
-    accessSync(data, constants.R_OK | constants.W_OK | constants.X_OK)
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException
-    const why =
-      code === 'EEXIST' || code === 'ENOTDIR'
-        ? 'a file is at this path'
-        : code === 'EACCES' || code === 'EPERM' || code === 'EROFS'
-          ? 'this user may not write to it'
-          : `it cannot be created (${code})`
-    throw new StartFault(
-      `The data folder ${resolve(data)} cannot be used: ${why}. Choose another with BATON_DATA or --data.`,
-    )
-  }
-}
-
-/**
  * Runs a node until a stop signal or a fatal error.
  * @param greet whether to print the node's address, the owner key or its location, and next steps.
  */
@@ -163,7 +140,7 @@ export async function runNode(config: Config, greet: boolean): Promise<void> {
   })
   const started = performance.now()
   standBack(config, log)
-  ensureData(config.data)
+  ensureDataFolder(config.data)
   if (config.roles.includes('gateway')) await loadGateway()
   const server =
     config.nats.length === 0 ? await keepServer(config, log).catch(diskFull(config)) : undefined

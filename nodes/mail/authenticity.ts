@@ -3,7 +3,9 @@
  * results are recorded, but not enforced. Conditions of triggers can test them.
  */
 import { Resolver } from 'node:dns/promises'
+import { domainToASCII } from 'node:url'
 import { type AuthenticateResult, authenticate, type DNSResolver } from 'mailauth'
+import { withLineEnds, withoutFields } from './raw-message.ts'
 
 /**
  * The result of each check is one of the names that the standards define: `pass`, `fail`,
@@ -26,11 +28,21 @@ export interface Transaction {
   /** Name of this server. */
   readonly mta: string
 }
+/** A parsed message. */
+export interface Parsed {
+  readonly raw: Buffer
+  /** Length of the header block in bytes. */
+  readonly header: number
+  /** Address of the author. */
+  readonly author: string
+}
 
 /** Maximum time in milliseconds for all DNS lookups of a message together. */
 const TIMEOUT_MS = 5000
-/** Maximum number of DKIM results of a message. */
+/** Maximum number of signatures of a message that are verified. */
 const SIGNATURES = 10
+/** Maximum length of a field `Received` in bytes. Parsing longer ones takes quadratic time. */
+const MAX_RECEIVED_BYTES = 2048
 
 /**
  * Creates a resolver that queries the given DNS servers (`address` or `address:port`), or those of
@@ -44,10 +56,12 @@ export function resolverOf(servers: readonly string[]): DNSResolver {
 
 /**
  * Authenticates a message. The promise never rejects. If the authentication fails or takes too
- * long, SPF and DMARC are `temperror`, and there are no DKIM results.
+ * long, SPF and DMARC are `temperror`, and there are no DKIM results. DMARC is `permerror` if the
+ * result refers to another author: the parsers of the address and of its domain are different, and
+ * a hostile field `From` can have a different meaning for each.
  */
 export async function authenticityOf(
-  raw: Buffer,
+  { raw, header, author }: Parsed,
   transaction: Transaction,
   resolver: DNSResolver,
 ): Promise<Authenticity> {
@@ -56,20 +70,54 @@ export async function authenticityOf(
     timer = setTimeout(() => done(undefined), TIMEOUT_MS)
   })
   try {
-    const judged = authenticate(raw, { ...transaction, trustReceived: false, resolver })
-    return shown(await Promise.race([judged, late]))
+    const judged = authenticate(withLineEnds(relevant(raw, header)), {
+      ...transaction,
+      trustReceived: false,
+      resolver,
+      disableArc: true,
+      disableBimi: true,
+    })
+    return shown(await Promise.race([judged, late]), author)
   } catch {
-    return shown(undefined)
+    return shown(undefined, author)
   } finally {
     clearTimeout(timer)
   }
 }
 
-const shown = (judged: AuthenticateResult | undefined): Authenticity => ({
+/**
+ * Returns the message without the fields that are not verified. `mailauth` parses the fields of ARC
+ * even if ARC is disabled, and their values can change the prototype of all objects.
+ */
+function relevant(raw: Buffer, header: number): Buffer {
+  let signatures = 0
+  return withoutFields(
+    raw,
+    header,
+    (name, length) =>
+      name.startsWith('arc-') ||
+      (name === 'received' && length > MAX_RECEIVED_BYTES) ||
+      (name === 'dkim-signature' && ++signatures > SIGNATURES),
+  )
+}
+
+const shown = (judged: AuthenticateResult | undefined, author: string): Authenticity => ({
   spf: judged ? (judged.spf ? judged.spf.status.result : 'none') : 'temperror',
   dkim: (judged?.dkim.results ?? [])
     .filter(({ signingDomain }) => signingDomain)
     .slice(0, SIGNATURES)
     .map(({ signingDomain, status }) => ({ domain: signingDomain ?? '', result: status.result })),
-  dmarc: judged ? (judged.dmarc ? judged.dmarc.status.result : 'none') : 'temperror',
+  dmarc: judged ? dmarcOf(judged, author) : 'temperror',
 })
+function dmarcOf({ dmarc, dkim }: AuthenticateResult, author: string): string {
+  if (!dmarc) return 'none'
+  const domain = domainOf(author)
+  return domain !== '' && domain === domainOf(dkim.headerFrom[0] ?? '')
+    ? dmarc.status.result
+    : 'permerror'
+}
+/** Returns the domain of an address in ASCII; empty if the address or its domain is not valid. */
+function domainOf(address: string): string {
+  const [, domain = ''] = /^[^@]+@([^@\s/?#\\:[\]]+)$/.exec(address) ?? []
+  return domainToASCII(domain)
+}

@@ -8,21 +8,22 @@
  *     event twice, because events are deduplicated by message and agent.
  * M2. Only the addresses of active agents are accepted. The listener relays nothing and sends no
  *     e-mail.
- * M3. The size of a message, the number of its recipients, the number of connections, their
- *     duration and their idle time are bounded.
+ * M3. The size of a message, the size of all messages in memory, the number of recipients, the
+ *     number of connections, their duration and their idle time are bounded. Messages are parsed in
+ *     other threads (`reader.ts`).
  */
 import { createHash } from 'node:crypto'
 import type { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
-import type { DNSResolver } from 'mailauth'
+import { domainToASCII } from 'node:url'
 import { SMTPServer, type SMTPServerSession } from 'smtp-server'
 import { publishEvent } from '../../gateway/commands/publish-idempotently.ts'
+import { createSemaphore, type Semaphore } from '../../gateway/files/semaphore.ts'
 import type { World } from '../../gateway/ports.ts'
 import type { Agent } from '../../protocol/agents/schema.ts'
 import { isRefusal } from '../../protocol/errors.ts'
 import type { ServicePublication } from '../../protocol/events/sources.ts'
-import { authenticityOf } from './authenticity.ts'
-import { eventOf, messageIdOf, parseMessage } from './message.ts'
+import type { MailReader } from './reader.ts'
 
 export interface MailSettings {
   readonly host: string
@@ -49,6 +50,8 @@ type Needs = Pick<
 
 /** Maximum number of concurrent connections. */
 const MAX_CLIENTS = 100
+/** Maximum size of all messages in memory, as a multiple of the maximum size of a message. */
+const MAX_HELD = 16
 /** Maximum number of recipients of a message. */
 const MAX_RECIPIENTS = 20
 /** Milliseconds of inactivity after which a connection ends. */
@@ -70,15 +73,16 @@ const later = (): Error => answer(451, '4.3.0 The message cannot be stored now; 
 
 /**
  * Listens for messages.
- * @param resolver resolves names for SPF, DKIM and DMARC.
+ * @param reader reads the messages. The listener stops it.
  * @throws Error when the port cannot be opened.
  */
 export async function listenForMail(
   world: Needs,
   settings: MailSettings,
-  resolver: DNSResolver,
+  reader: MailReader,
 ): Promise<MailListener> {
   const { domain, limit, tls, host } = settings
+  const memory = createSemaphore(MAX_HELD * limit)
   const server = new SMTPServer({
     name: domain,
     banner: 'ready',
@@ -106,10 +110,15 @@ export async function listenForMail(
       )
     },
     onData: (stream, session, done) => {
-      receive(world, settings, resolver, stream, session).then(
+      receive(world, settings, reader, memory, stream, session).then(
         () => done(null, 'OK: committed'),
         (error: unknown) => {
-          if (!(error instanceof Error && 'responseCode' in error))
+          if (isLost(error))
+            world.log.debug(
+              { event: 'mail_connection_lost' },
+              'SMTP connection lost during a message',
+            )
+          else if (!(error instanceof Error && 'responseCode' in error))
             world.log.error(
               { event: 'mail_receive_failed', err: error },
               'e-mail message not received',
@@ -135,8 +144,18 @@ export async function listenForMail(
     })
   })
   world.log.info({ event: 'mail_listening', host, port, domain }, 'SMTP listener started')
-  return { port, stop: () => new Promise((closed) => server.close(() => closed())) }
+  return {
+    port,
+    async stop() {
+      await new Promise<void>((closed) => server.close(closed))
+      await reader.stop()
+    },
+  }
 }
+
+/** Whether an error means that the client has disconnected before the end of its message. */
+const isLost = (error: unknown): boolean =>
+  error instanceof Error && 'code' in error && error.code === 'ECONNECTION'
 
 /** Returns the agent with the given address, or the reply that rejects the address. */
 async function recipientOf(
@@ -145,7 +164,8 @@ async function recipientOf(
   address: string,
 ): Promise<Recipient | Error> {
   const at = address.lastIndexOf('@')
-  if (address.slice(at + 1).toLowerCase() !== domain)
+  // The SMTP server decodes internationalized domains.
+  if (domainToASCII(address.slice(at + 1)) !== domain)
     return answer(550, '5.7.1 This server accepts e-mail for its own domain only')
   const id = agentIdOf(address.slice(0, at))
   const unknown = answer(550, '5.1.1 No such address')
@@ -170,34 +190,51 @@ const agentIdOf = (local: string): string | undefined => {
 }
 
 /**
- * Accepts a message: reads it completely (M3), authenticates it, and publishes it for each
- * recipient (M1).
+ * Accepts a message: receives it completely, reads it, and publishes it for each recipient (M1).
  * @throws an SMTP reply when the message is not accepted.
  */
 async function receive(
   world: Needs,
-  { domain, limit }: MailSettings,
-  resolver: DNSResolver,
+  settings: MailSettings,
+  reader: MailReader,
+  memory: Semaphore,
   stream: Readable & { sizeExceeded?: boolean },
   session: SMTPServerSession,
 ): Promise<void> {
-  const raw = await read(stream, limit)
-  if (raw === undefined) throw answer(552, `5.3.4 The message is larger than ${limit} bytes`)
-  const mail = await parseMessage(raw).catch(() => undefined)
-  if (!mail) throw answer(554, '5.6.0 The message cannot be read')
+  const releases: (() => void)[] = []
+  try {
+    const raw = await read(stream, settings.limit, memory, releases)
+    await publishMessage(world, settings, reader, raw, session)
+  } finally {
+    for (const release of releases) release()
+  }
+}
+async function publishMessage(
+  world: Needs,
+  { domain }: MailSettings,
+  reader: MailReader,
+  raw: Buffer,
+  session: SMTPServerSession,
+): Promise<void> {
   const { mailFrom, rcptTo } = session.envelope
-  const authenticity = await authenticityOf(
+  const message = await reader.read({
     raw,
-    {
+    transaction: {
       ip: session.remoteAddress,
       helo: session.hostNameAppearsAs || '',
       sender: mailFrom ? mailFrom.address : '',
       mta: domain,
     },
-    resolver,
-  )
-  const message_id =
-    messageIdOf(mail) ?? `${createHash('sha256').update(raw).digest('hex')}@${domain}`
+    at: world.now(),
+  })
+  if ('error' in message) {
+    world.log.warn(
+      { event: 'mail_unreadable', reason: message.error },
+      'e-mail message not readable',
+    )
+    throw answer(554, `5.6.0 The message ${message.error}`)
+  }
+  const { message_id, content } = message
   const named = new Set(rcptTo.map(({ address }) => address.toLowerCase()))
   for (const address of named) {
     const recipient = await recipientOf(world, domain, address)
@@ -207,7 +244,7 @@ async function receive(
       event_type: 'email.received',
       source_kind: 'email',
       source_id: message_id,
-      event: eventOf(mail, message_id, { agent_id: agent.id, at: world.now(), authenticity }),
+      event: { ...content, agent_id: agent.id },
       meta: { agent_id: agent.id },
       depth: 0,
       dedup_key: `email:${agent.id}:${createHash('sha256').update(message_id).digest('hex')}`,
@@ -216,18 +253,34 @@ async function receive(
 }
 
 /**
- * Returns the content of a stream. If it is larger than the limit, the rest is read and discarded,
- * and the result is undefined.
+ * Returns the content of a stream. If the message is refused, the rest is read and discarded.
+ * @param releases receives the functions that release the memory of the content.
+ * @throws an SMTP reply when the content is too large, or when there is no memory for it.
  */
-async function read(stream: Readable, limit: number): Promise<Buffer | undefined> {
+async function read(
+  stream: Readable,
+  limit: number,
+  memory: Semaphore,
+  releases: (() => void)[],
+): Promise<Buffer> {
   const chunks: Buffer[] = []
   let size = 0
-  for await (const chunk of stream) {
-    size += (chunk as Buffer).length
-    if (size <= limit) chunks.push(chunk as Buffer)
-    else chunks.length = 0
+  let refused: Error | undefined
+  for await (const chunk of stream as AsyncIterable<Buffer>) {
+    size += chunk.length
+    if (size > limit) refused = answer(552, `5.3.4 The message is larger than ${limit} bytes`)
+    const release = refused ? undefined : memory.tryAcquire(chunk.length)
+    if (release) {
+      releases.push(release)
+      chunks.push(chunk)
+      continue
+    }
+    refused ??= answer(451, '4.3.1 Too many messages are being received; try again later')
+    chunks.length = 0
+    for (const free of releases.splice(0)) free()
   }
-  return size <= limit ? Buffer.concat(chunks) : undefined
+  if (refused) throw refused
+  return Buffer.concat(chunks)
 }
 
 /**

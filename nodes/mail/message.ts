@@ -22,9 +22,11 @@ const MAX = {
   files: 100,
 }
 
+/** Maximum length of the header of a part in bytes. */
+const MAX_PART_HEADER_BYTES = 262_144
+
 /** Facts about a message that its parsed form does not contain. */
 export interface Received {
-  readonly agent_id: string
   /** Unix milliseconds. */
   readonly at: number
   readonly authenticity: Authenticity
@@ -41,6 +43,7 @@ export const parseMessage = (raw: Buffer): Promise<ParsedMail> =>
     skipImageLinks: true,
     skipTextLinks: true,
     checksumAlgo: 'sha256',
+    maxHeadSize: MAX_PART_HEADER_BYTES,
   })
 
 /**
@@ -52,15 +55,18 @@ export const messageIdOf = ({ messageId }: ParsedMail): string | undefined => {
   return id ? header(id) : undefined
 }
 
+/** Returns the address of the author, as the event shows it; empty if the message has none. */
+export const authorOf = ({ from }: ParsedMail): string => addressesOf(from)[0] ?? ''
+
 /**
- * Returns the payload of `email.received` for a message.
+ * Returns the payload of `email.received` for a message, without `agent_id`.
  * @param message_id identifies the message. The caller derives it from the content if the message
  *   has no `Message-ID`.
  */
 export function eventOf(
   mail: ParsedMail,
   message_id: string,
-  { agent_id, at, authenticity }: Received,
+  { at, authenticity }: Received,
 ): JsonObject {
   const html = typeof mail.html === 'string' ? mail.html : undefined
   const plain = mail.text ?? ''
@@ -69,8 +75,7 @@ export function eventOf(
   const cut = text.length > MAX.text || (html?.length ?? 0) > MAX.html
   return {
     message_id,
-    agent_id,
-    from: addressesOf(mail.from)[0] ?? '',
+    from: authorOf(mail),
     to: addressesOf(mail.to),
     cc: addressesOf(mail.cc),
     subject: header(mail.subject ?? ''),

@@ -6,8 +6,8 @@ import { readFileSync } from 'node:fs'
 import type { World } from '../../gateway/ports.ts'
 import type { Config } from '../config.ts'
 import { StartFault } from '../process/fault.ts'
-import { resolverOf } from './authenticity.ts'
 import { listenForMail, type MailListener } from './listener.ts'
+import { createMailReader } from './reader.ts'
 
 /**
  * Starts listening for e-mail.
@@ -22,7 +22,7 @@ export async function startMail(
     return await listenForMail(
       world,
       { ...settings, ...(files && { tls: files }) },
-      resolverOf(dns),
+      createMailReader(settings.limit, dns, (ms, run) => world.later(ms, run)),
     )
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException

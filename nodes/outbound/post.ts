@@ -48,7 +48,20 @@ export interface Failed {
 /** Sends a request. Failures are returned, never thrown. */
 export type Post = (sending: Sending) => Promise<Received | Failed>
 
+/** Maximum number of interim responses (1xx) to a request. Endless ones would block the process. */
+const MAX_INTERIM_RESPONSES = 100
+
 const failure = (failed: Failed['failed'], message: string): Failed => ({ failed, message })
+/**
+ * Returns the message of an error. If no address of a host accepts the connection, the message is
+ * that of each attempt, because the error itself has none.
+ */
+const messageOf = (error: unknown): string =>
+  error instanceof AggregateError
+    ? [...new Set(error.errors.map(messageOf))].join(', ')
+    : error instanceof Error
+      ? error.message
+      : String(error)
 /** Returns a lookup function that always returns the checked addresses. */
 const pinned =
   (addresses: readonly Resolved[]): LookupFunction =>
@@ -80,10 +93,7 @@ export const createPost =
     const why = (error: unknown): Failed => {
       if (signal.aborted) return failure('stopped', 'the call was stopped')
       if (watch.silent()) return failure('timeout', `no response within ${timeout} ms`)
-      return failure(
-        error instanceof AddressRefused ? 'refused' : 'network',
-        error instanceof Error ? error.message : String(error),
-      )
+      return failure(error instanceof AddressRefused ? 'refused' : 'network', messageOf(error))
     }
     try {
       const addresses = await orAborted(guard.check(target.hostname), watch.signal)
@@ -145,6 +155,11 @@ function exchange(
       answered,
     )
     request.on('error', reject)
+    let interim = 0
+    request.on('information', () => {
+      if (++interim > MAX_INTERIM_RESPONSES)
+        request.destroy(new Error('the receiver sent too many interim responses'))
+    })
     // Without this listener, Node.js closes the connection and emits no error.
     request.on('upgrade', (_, socket) => {
       socket.destroy()

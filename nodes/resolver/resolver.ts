@@ -6,7 +6,7 @@
  * D1. At most one call for an agent is in progress: a process makes one at a time, and processes
  *     exclude each other by a claim in the store. Other callers wait for its outcome.
  * D2. A claim outlasts the timeout of its call by `MARGIN_MS`, then expires. A dead process
- *     therefore delays the next call, but does not prevent it.
+ *     therefore delays the next call, but does not prevent it, even if its clock was wrong.
  * D3. Only the process with the claim changes the value, by compare-and-set on the revision that it
  *     read.
  * D4. A waiting caller uses the outcome of a call only if the call was made with the caller's
@@ -23,6 +23,7 @@ import {
   resolutionOf,
   type TriggerKind,
 } from '../../protocol/resolver/callout.ts'
+import { resolverLimits } from '../../protocol/resolver/schema.ts'
 import { isSameBundle } from '../../protocol/runs/turns.ts'
 import type { Clock } from '../host/ports.ts'
 import type { CallResult } from './call.ts'
@@ -62,6 +63,8 @@ interface Parts {
  * stored.
  */
 const MARGIN_MS = 3000
+/** Maximum time until a claim expires, in milliseconds. A later time is that of a wrong clock. */
+const MAX_CLAIM_MS = resolverLimits.timeout_ms + MARGIN_MS
 /** Initial and maximum pause between two checks of another process's claim, in milliseconds. */
 const LOOK = { first: 20, last: 250 } as const
 /** Maximum number of attempts to resolve a definition when the store fails before the call. */
@@ -248,7 +251,9 @@ export function createDefinitionResolver(parts: Parts): DefinitionResolver {
       const claim = head?.entry.claim
       // An earlier attempt made this claim, but the response of the store was lost.
       if (head && claim?.id === id) return lead(question, trigger, known, head, id)
-      if (head && claim && claim.until > clock.now() && head.revision !== expired) {
+      const remaining = claim ? claim.until - clock.now() : 0
+      const counts = remaining > 0 && remaining <= MAX_CLAIM_MS && head?.revision !== expired
+      if (head && claim && counts) {
         expired = head.revision
         const waited = await after(key, head, settings.timeout_ms + MARGIN_MS)
         const ended = waited?.entry.ended

@@ -6,7 +6,6 @@
 import {
   chmodSync,
   closeSync,
-  existsSync,
   mkdirSync,
   openSync,
   readdirSync,
@@ -35,20 +34,23 @@ function setMode(path: string, mode: number): void {
 
 /** Creates a folder with mode 0700, or gives an existing one that mode. */
 export function privateFolder(path: string): void {
-  try {
-    mkdirSync(path, { recursive: true, mode: FOLDER })
-  } catch (error) {
-    // On a read-only file system, Node reports ENOENT for a recursive call. A plain call for the
-    // first missing folder reports the cause.
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') mkdirSync(firstMissing(path))
-    throw error
-  }
+  createFolder(resolve(path))
   setMode(path, FOLDER)
 }
-/** Returns the topmost folder of a path that does not exist. */
-function firstMissing(path: string): string {
-  const parent = dirname(resolve(path))
-  return parent === resolve(path) || existsSync(parent) ? path : firstMissing(parent)
+/**
+ * Creates a folder with its parents, if it is missing. On file systems that accept no new folders,
+ * such as `/proc`, a recursive `mkdirSync` of Node does not end. On read-only ones, it does not
+ * report the cause.
+ */
+function createFolder(path: string): void {
+  if (statSync(path, { throwIfNoEntry: false })?.isDirectory()) return
+  if (dirname(path) !== path) createFolder(dirname(path))
+  try {
+    mkdirSync(path, { mode: FOLDER })
+  } catch (error) {
+    // Another process may have created the folder in the meantime.
+    if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) throw error
+  }
 }
 
 /**

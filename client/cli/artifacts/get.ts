@@ -53,8 +53,11 @@ async function download(
   file: string,
   shell: Shell,
 ): Promise<void> {
-  if (statSync(file, { throwIfNoEntry: false })?.isDirectory())
-    throw new Mistake(`${file} is a folder. Name the file to write.`)
+  const before = statSync(file, { throwIfNoEntry: false })
+  if (before?.isDirectory()) throw new Mistake(`${file} is a folder. Name the file to write.`)
+  // The download replaces its target, which must not happen to a device or a pipe.
+  if (before && !before.isFile())
+    throw new Mistake(`${file} is not a file. To write into a pipe, name - as the file.`)
   // The name contains the hash, so a download never continues from the bytes of another artifact.
   const part = `${file}.${sha256.slice(0, 12)}.part`
   const size = sizeOf(part)

@@ -2,6 +2,7 @@
 import type { ApplyResult, Binding, Change } from '../../../protocol/blueprints/schema.ts'
 import { isJsonObject } from '../../../protocol/rules/json-object.ts'
 import { below } from '../../../protocol/rules/workflow-check/path.ts'
+import { escapeControls } from '../../plain.ts'
 import { unifiedDiff } from './text-diff.ts'
 
 /** The version and protection that an apply sets on all bindings. */
@@ -75,7 +76,7 @@ function* differences(from: unknown, to: unknown, path: string): Generator<Diffe
   } else if (JSON.stringify(from) !== JSON.stringify(to)) yield { path, from, to }
 }
 const escaped = (text: string): string =>
-  text.replace(/[\u0000-\u001f\u007f-\u009f]/g, (sign) => JSON.stringify(sign).slice(1, -1))
+  escapeControls(text.replace(/[\n\t]/g, (sign) => JSON.stringify(sign).slice(1, -1)))
 function shown(value: unknown): string {
   if (value === undefined) return '(none)'
   if (typeof value === 'string' && value.includes('\n'))

@@ -45,11 +45,13 @@ export function readProfiles(env: Environment): Profiles {
     throw new Mistake(`${file} cannot be read: ${(error as Error).message}`)
   }
   try {
-    const { current, profiles } = JSON.parse(text) as Partial<Profiles>
-    return { ...(current !== undefined && { current }), profiles: profiles ?? {} }
+    const { current, profiles = {} } = JSON.parse(text) as Partial<Profiles>
+    const isValid = Object.values(profiles).every(({ server }) => typeof server === 'string')
+    if (!isValid) throw new TypeError('a profile has no server')
+    return { ...(current !== undefined && { current }), profiles }
   } catch {
     throw new Mistake(
-      `${file} is not valid JSON. Correct it, or delete it and add the profiles again.`,
+      `${file} is not a valid file of profiles. Correct it, or delete it and add the profiles again.`,
     )
   }
 }

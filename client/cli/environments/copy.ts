@@ -11,7 +11,7 @@ import {
   renameSync,
   rmSync,
   statSync,
-  writeSync,
+  writeFileSync,
 } from 'node:fs'
 import { basename, join } from 'node:path'
 import type { Command } from 'commander'
@@ -153,6 +153,9 @@ async function rename(act: Act, part: string, path: string, size: number): Promi
 async function download(act: Act, path: string, to: string, shell: Shell): Promise<void> {
   const isFolder = to.endsWith('/') || statSync(to, { throwIfNoEntry: false })?.isDirectory()
   const file = isFolder ? join(to, basename(path)) : to
+  // The copy replaces its target, which must not happen to a device or a pipe.
+  if (statSync(file, { throwIfNoEntry: false })?.isFile() === false)
+    throw new Mistake(`${file} is not a file.`)
   const part = `${file}.${randomUUID().slice(0, 8)}.part`
   const out = openSync(part, 'wx')
   const bar = shell.progress?.('bytes')
@@ -166,7 +169,7 @@ async function download(act: Act, path: string, to: string, shell: Shell): Promi
         offset: at,
       })
       const bytes = Buffer.from(String(read['content'] ?? ''), 'base64')
-      writeSync(out, bytes)
+      writeFileSync(out, bytes)
       at += bytes.length
       next = read['next_offset']
       if (typeof next === 'number' && next !== at)

@@ -7,6 +7,7 @@ import { once } from 'node:events'
 import type { Command } from 'commander'
 import { openTerminal, type TerminalSession } from '../../terminal.ts'
 import { clientFor, connected, connectionOf } from '../connection/connection.ts'
+import { Mistake } from '../mistake.ts'
 import type { Shell } from '../shell.ts'
 import { environmentId } from './find.ts'
 
@@ -122,23 +123,42 @@ async function pipe(session: TerminalSession, ready: Promise<void>): Promise<num
   const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
   const close = () => session.close()
   for (const signal of signals) process.on(signal, close)
-  void ready.then(() => forward(session)).catch(close)
+  let fault: unknown
+  void ready
+    .then(() => forward(session))
+    .catch((error: unknown) => {
+      fault = error
+      close()
+    })
   try {
     return await session.ended
+  } catch (error) {
+    throw fault ?? error
   } finally {
     for (const signal of signals) process.off(signal, close)
     process.stdin.destroy()
   }
 }
+const LINE_FEED = 10
+/** Maximum number of bytes of a line. Linux drops further bytes of a line in a terminal. */
+const MAX_LINE_BYTES = 4095
 /**
  * Sends all of standard input, and then Ctrl-D. A single Ctrl-D ends the input only at the
  * beginning of a line, so it is sent twice after an incomplete line.
+ * @throws Mistake if a line is too long.
  */
 async function forward(session: TerminalSession): Promise<void> {
-  let last = 10
+  let [line, length] = [1, 0]
   for await (const data of process.stdin as AsyncIterable<Buffer>) {
+    for (const byte of data) {
+      if (byte === LINE_FEED) [line, length] = [line + 1, 0]
+      else if (++length > MAX_LINE_BYTES)
+        throw new Mistake(
+          `Line ${line} of the input has more than ${MAX_LINE_BYTES} bytes. ` +
+            'Copy the input with `baton env cp`, and run it from that file.',
+        )
+    }
     await session.write(data)
-    last = data.at(-1) ?? last
   }
-  await session.write(last === 10 ? END_OF_INPUT : Buffer.concat([END_OF_INPUT, END_OF_INPUT]))
+  await session.write(length === 0 ? END_OF_INPUT : Buffer.concat([END_OF_INPUT, END_OF_INPUT]))
 }

@@ -7,21 +7,23 @@
 const TOKEN = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g
 const INTEGER = /^[+-]?\d{16,}$/
 
-/** Whether reading an integer changes it. */
-function isInexact(integer: string): boolean {
-  const value = Number(integer)
+/** Whether reading a number changes it: an integer with too many digits, or a number too large. */
+function isInexact(token: string): boolean {
+  if (token.startsWith('"')) return false
+  const value = Number(token)
   if (!Number.isFinite(value)) return true
+  if (!INTEGER.test(token)) return false
   // JSON contains the shortest text of a number, whose last digits can differ from its value.
-  return String(value) !== integer && BigInt(integer) !== BigInt(value)
+  return String(value) !== token && BigInt(token) !== BigInt(value)
 }
 
 /**
  * Returns the first integer of a JSON text, or of a single numeral, that a number cannot represent.
+ * A number that is too large, which would be stored as null, counts as such an integer.
  */
 export function inexactInteger(json: string): string | undefined {
-  if (!/\d{16}/.test(json)) return undefined
-  for (const [token] of json.matchAll(TOKEN))
-    if (INTEGER.test(token) && isInexact(token)) return token
+  if (!/\d{16}|\d[eE]\+?\d{3}/.test(json)) return undefined
+  for (const [token] of json.matchAll(TOKEN)) if (isInexact(token)) return token
   return undefined
 }
 

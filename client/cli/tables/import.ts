@@ -93,6 +93,28 @@ async function importFile(
       `There is no table named ${JSON.stringify(name)}: pass --create to create it.`,
     )
   const source = openFile(file)
+  try {
+    await importFrom(source, { transport, name, file, format, found }, flags, shell)
+  } finally {
+    // Standard input would otherwise keep the process alive while its writer waits.
+    source.stream.destroy()
+  }
+}
+
+interface Import {
+  readonly transport: Transport
+  readonly name: string
+  readonly file: string
+  readonly format: FileFormat
+  /** The table, if it exists. */
+  readonly found: Table | undefined
+}
+async function importFrom(
+  source: Source,
+  { transport, name, file, format, found }: Import,
+  flags: Flags,
+  shell: Shell,
+): Promise<void> {
   const records = readRecords(source.stream, format, flags.spreadsheet)[Symbol.asyncIterator]()
   const sample = await take(records, SAMPLE)
   if (sample.length === 0) throw new Mistake(`${file} has no rows.`)
@@ -124,7 +146,6 @@ async function importFile(
     throw error
   } finally {
     bar?.stop()
-    source.stream.destroy()
   }
   shell.note(`Wrote ${done} ${done === 1 ? 'row' : 'rows'} to the table ${table.name}.`)
 }
@@ -200,11 +221,12 @@ const create = async (
     },
   })) as Table
 
-/**
- * Opens a file. `part` returns the fraction of the file that has been read, from 0 to 1; 0 if the
- * size is unknown.
- */
-function openFile(file: string): { readonly stream: Readable; part(): number } {
+interface Source {
+  readonly stream: Readable
+  /** Returns the fraction that has been read, from 0 to 1; 0 if the size is unknown. */
+  part(): number
+}
+function openFile(file: string): Source {
   if (file === '-') return { stream: process.stdin, part: () => 0 }
   let stat: Stats
   try {

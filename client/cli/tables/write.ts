@@ -92,24 +92,27 @@ export async function upsertRows(target: Target, rows: AsyncIterable<FileRow>): 
   if (failure !== undefined) throw failure
 }
 
+/** HTTP statuses of refusals that concern the rows of a request. */
+const OF_ROWS: ReadonlySet<number> = new Set([400, 409, 413])
 /**
  * Converts a refusal to an error with the line numbers of the affected rows. Other errors are
  * returned unchanged.
  */
 function located(error: unknown, lineOf: (index: number) => number | undefined): unknown {
   if (!(error instanceof BatonError)) return error
-  const { fields, rows } = error.details as {
+  const { fields, rows } = (error.details ?? {}) as {
     fields?: readonly { readonly field: string; readonly message: string }[]
     rows?: readonly number[]
-  } & object
+  }
   const faults = [
     ...(fields ?? []).map(({ field, message }) => {
       const [, index, rest = field] = /^(?:rows\[(\d+)\]|data)\.?(.*)$/.exec(field) ?? []
-      return { line: lineOf(Number(index ?? 0)), text: `${rest}: ${message}` }
+      const text = rest === '' ? message : `${rest}: ${message}`
+      return { line: lineOf(Number(index ?? 0)), text }
     }),
     ...(rows ?? []).map((index) => ({ line: lineOf(index), text: error.message })),
   ]
-  if (faults.length === 0 && error.status >= 500) return error
+  if (faults.length === 0 && !OF_ROWS.has(error.status)) return error
   if (faults.length === 0) return new Mistake(`Line ${lineOf(0)}: ${error.code}: ${error.message}`)
   return new Mistake(
     faults

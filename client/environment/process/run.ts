@@ -46,6 +46,29 @@ export interface Ended {
 }
 
 /**
+ * Starts a program.
+ * @throws ActionFault `not_started` if the system refuses the arguments. Other failures are events
+ * of the process.
+ */
+function started(
+  program: string,
+  args: readonly string[],
+  cwd: string,
+  env: Readonly<Record<string, string>>,
+) {
+  try {
+    return spawn(program, args, { cwd, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] })
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException
+    const reason =
+      code === 'E2BIG'
+        ? 'the command or its variables are too long; write a file, and run that'
+        : message
+    throw new ActionFault('not_started', reason)
+  }
+}
+
+/**
  * Runs a program until it ends, reaches its timeout or is aborted.
  * @throws ActionFault `not_started` if the program cannot be started; the abort reason if the
  * signal has aborted.
@@ -57,12 +80,7 @@ export async function runProgram(
 ): Promise<Ended> {
   signal.throwIfAborted()
   const mark = randomUUID()
-  const child = spawn(program, args, {
-    cwd,
-    env: { ...env, [MARK]: mark },
-    detached: true,
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
+  const child = started(program, args, cwd, { ...env, [MARK]: mark })
   const [stdout, stderr] = [new Capture(max_bytes), new Capture(max_bytes)]
   child.stdout.on('data', (chunk: Buffer) => stdout.add(chunk))
   child.stderr.on('data', (chunk: Buffer) => stderr.add(chunk))

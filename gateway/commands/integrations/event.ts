@@ -1,7 +1,8 @@
 /**
  * Converts a provider's webhook into a source event of the type `<provider>.<resource>.<verb>`. The
  * resource is the provider's name for the event. The verb is the event's action, or a fixed verb
- * for events without an action. Requests are authenticated beforehand, in `signature.ts`.
+ * for events without an action or with one that cannot be part of a type. Requests are
+ * authenticated beforehand, in `signature.ts`.
  */
 import { createHash } from 'node:crypto'
 import type { JsonObject } from '../../../protocol/common.ts'
@@ -104,9 +105,12 @@ export function readEvent(provider: ProviderName, received: Received): Read {
   if (provider === 'github' && resource === 'ping') return { test: true }
   if (delivery_id === undefined || delivery_id.length > MAX_DELIVERY_ID_LENGTH)
     return { fault: provider === 'github' ? 'X-GitHub-Delivery' : 'Idempotency-Key' }
-  const verb = action ?? getOwn(verbs[provider], resource) ?? RECEIVED
   if (!SEGMENT.test(resource)) return { fault: 'the name of the event' }
-  if (!SEGMENT.test(verb)) return { fault: 'action' }
+  // The action of a `repository_dispatch` of GitHub is any text.
+  const verb =
+    action === undefined || SEGMENT.test(action)
+      ? (action ?? getOwn(verbs[provider], resource) ?? RECEIVED)
+      : RECEIVED
   return {
     event_type: `${provider}.${resource}.${verb}`,
     source_kind: provider,

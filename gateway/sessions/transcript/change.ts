@@ -8,6 +8,7 @@ import type { TranscriptMessage } from '../../../protocol/sessions/schema.ts'
 import { settledTurns } from '../../../protocol/sessions/settled.ts'
 import type { TranscriptPage } from '../../../protocol/sessions/transcript/pages.ts'
 import type { Appended, Preview } from '../../../protocol/sessions/transcript/previews.ts'
+import { oneLine } from '../../streams/sse.ts'
 
 /** A change to a session, as it is passed to a stream format. */
 export type Change =
@@ -55,13 +56,15 @@ export type Change =
 /**
  * The changes since a client's cursor, represented by the current state of the changed records.
  * `rows` are the streaming rows with their content so far. `begun` are the turns whose start the
- * client has received. `at` is the time in Unix milliseconds.
+ * client has received. `at` is the time in Unix milliseconds. `tail`: whether the client has joined,
+ * so that the changes must be sent in the order in which they were committed.
  */
 export interface Caught {
   readonly page: TranscriptPage
   readonly rows: readonly TranscriptMessage[]
   readonly begun: ReadonlySet<string>
   readonly at: number
+  readonly tail: boolean
 }
 /**
  * The reason why the server ends a stream: the client has nothing to wait for (`idle`), or it
@@ -105,22 +108,12 @@ export const endsTurn = (change: Change): boolean =>
   settledTurns.has(change.frame.status)
 
 /**
- * Returns JSON on one line. Also escapes the characters that `JSON.stringify` leaves as they are
- * although some clients treat them as line breaks.
- */
-const oneLine = (data: JsonObject): string =>
-  // Three calls of `replaceAll` are several times as fast as a single regular expression.
-  JSON.stringify(data)
-    .replaceAll('\u0085', '\\u0085')
-    .replaceAll('\u2028', '\\u2028')
-    .replaceAll('\u2029', '\\u2029')
-/**
  * Returns the text of one frame, whose JSON begins with the event type. Without an id, a client
  * cannot resume after the frame.
  */
 export function frameText(event_type: string, data: JsonObject, id?: string | number): string {
   // The text is joined, because a copy of the data with one more property takes longer.
-  const json = oneLine(data)
+  const json = oneLine(JSON.stringify(data))
   const rest = json === '{}' ? '}' : `,${json.slice(1)}`
   return `${id === undefined ? '' : `id: ${id}\n`}event: ${event_type}\ndata: {"event_type":"${event_type}"${rest}\n\n`
 }

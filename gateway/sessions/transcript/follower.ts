@@ -128,12 +128,13 @@ export class SessionFollower {
     page: TranscriptPage,
     rows: readonly TranscriptMessage[],
     begun: ReadonlySet<string>,
+    tail = false,
   ): void {
     if (page.turns.some(({ record }) => settledTurns.has(record.status))) client.settled = true
     this.#ports.given(
       page.messages.length + page.turns.length + page.interactions.length + rows.length,
     )
-    client.sink.write(client.dialect.caught({ page, rows, begun, at: this.#ports.now() }))
+    client.sink.write(client.dialect.caught({ page, rows, begun, at: this.#ports.now(), tail }))
     if (!page.more) for (const id of begunOf(page)) client.begun.add(id)
   }
   #joined(client: Client, revision: number): void {
@@ -302,7 +303,7 @@ export class SessionFollower {
     }
     for (const client of [...this.#clients]) {
       if (client.sink.full) this.#cut(client)
-      else this.#catchUp(client, rest, page.more ? [] : this.#live.rows(), begun)
+      else this.#catchUp(client, rest, page.more ? [] : this.#live.rows(), begun, true)
     }
   }
   /**

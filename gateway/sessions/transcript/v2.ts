@@ -8,6 +8,7 @@ import type { JsonObject } from '../../../protocol/common.ts'
 import { rowIn, type SessionFrame } from '../../../protocol/sessions/events.ts'
 import type { TranscriptMessage } from '../../../protocol/sessions/schema.ts'
 import { settledTurns } from '../../../protocol/sessions/settled.ts'
+import type { Changed } from '../../../protocol/sessions/transcript/pages.ts'
 import { type Caught, type Dialect, frameText } from './change.ts'
 
 /** Returns whether a committed frame has an id, from which a client can resume. */
@@ -31,23 +32,25 @@ export function transcriptDialect(
     frameText('message.upsert', message as JsonObject)
   /**
    * Returns the frames of a page: active turns, final rows, ended turns and questions, and then the
-   * streaming rows. The last frame before the streaming rows has an id.
+   * streaming rows. A client that has joined receives them in the order of their revisions, so that
+   * a question precedes the turn that waits for it. The last frame before the streaming rows has an
+   * id.
    */
-  const caught = ({ page, rows }: Caught): string => {
+  const caught = ({ page, rows, tail }: Caught): string => {
     const { after, through, messages, turns, interactions, active, pending } = page
     const goingOn = active.filter(({ revision }) => revision > after)
-    const state: (readonly [type: string, data: JsonObject])[] = [
-      ...goingOn.map(({ record }) => ['turn.upsert', record] as const),
-      ...messages.map(({ record }) => ['message.upsert', record] as const),
-      ...turns
-        .filter(({ record }) => settledTurns.has(record.status))
-        .map(({ record }) => ['turn.upsert', record] as const),
-      ...(after < 0 ? pending : interactions.map(({ record }) => record)).map(
-        (record) => ['interaction.upsert', record] as const,
-      ),
+    const frame = (type: string) => (one: Changed<JsonObject>) => ({ type, ...one })
+    const state = [
+      ...goingOn.map(frame('turn.upsert')),
+      ...messages.map(frame('message.upsert')),
+      ...turns.filter(({ record }) => settledTurns.has(record.status)).map(frame('turn.upsert')),
+      ...(after < 0
+        ? pending.map((record) => ({ type: 'interaction.upsert', record, revision: 0 }))
+        : interactions.map(frame('interaction.upsert'))),
     ]
-    const frames = state.map(([type, data], index) =>
-      frameText(type, data, index === state.length - 1 ? seal(through) : undefined),
+    if (tail) state.sort((a, b) => a.revision - b.revision)
+    const frames = state.map(({ type, record }, index) =>
+      frameText(type, record, index === state.length - 1 ? seal(through) : undefined),
     )
     return [...frames, ...rows.map(row)].join('')
   }

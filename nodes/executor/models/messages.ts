@@ -7,6 +7,7 @@ import type { AssistantContent, ModelMessage, UserContent } from 'ai'
 import type { JsonObject } from '../../../protocol/common.ts'
 import { isJsonObject } from '../../../protocol/rules/json-object.ts'
 import type { ModelMessage as Said } from '../../../protocol/sessions/turns/request.ts'
+import type { ProviderAccess } from '../../models.ts'
 
 type AssistantPart = Exclude<AssistantContent, string>[number]
 type UserPart = Exclude<UserContent, string>[number]
@@ -18,22 +19,34 @@ type Result = Extract<
 const text = (value: unknown): string => (typeof value === 'string' ? value : '')
 const object = (value: unknown): JsonObject => (isJsonObject(value) ? value : {})
 
+/** What a provider accepts: its own thinking, and ids of tool calls in its own form. */
+interface Dialect {
+  readonly provider: string
+  readonly idOf: (id: unknown) => string
+}
 /**
  * Returns the converted messages.
- * @param provider the provider whose thinking is included.
+ * @param access the provider that receives the messages. Only its own thinking is included.
  */
-export function toMessages(messages: readonly Said[], provider: string): ModelMessage[] {
+export function toMessages(
+  messages: readonly Said[],
+  { provider, kind }: Pick<ProviderAccess, 'provider' | 'kind'>,
+): ModelMessage[] {
+  // Other providers use ids with characters that Anthropic refuses, such as `functions.read:0`.
+  const idOf = (id: unknown): string =>
+    kind === 'anthropic' ? text(id).replaceAll(/[^A-Za-z0-9_-]/g, '_') : text(id)
+  const dialect: Dialect = { provider, idOf }
   const tools = new Map<string, string>()
   return messages.flatMap(({ role, content }): ModelMessage[] => {
     if (role === 'assistant') {
       for (const block of content)
         if (block['type'] === 'tool_use') tools.set(text(block['id']), text(block['name']))
-      const parts = content.flatMap((block) => assistantPart(block, provider))
+      const parts = content.flatMap((block) => assistantPart(block, dialect))
       return parts.length > 0 ? [{ role, content: parts }] : []
     }
     const results = content
       .filter((block) => block['type'] === 'tool_result')
-      .map((block) => resultOf(block, tools))
+      .map((block) => resultOf(block, tools, dialect))
     const rest = content.filter((block) => block['type'] !== 'tool_result').flatMap(userPart)
     return [
       ...(results.length > 0 ? [{ role: 'tool' as const, content: results }] : []),
@@ -42,7 +55,7 @@ export function toMessages(messages: readonly Said[], provider: string): ModelMe
   })
 }
 
-function assistantPart(block: JsonObject, provider: string): AssistantPart[] {
+function assistantPart(block: JsonObject, { provider, idOf }: Dialect): AssistantPart[] {
   const { type } = block
   if (type === 'text')
     return text(block['text']).trim() === '' ? [] : [{ type, text: text(block['text']) }]
@@ -50,7 +63,7 @@ function assistantPart(block: JsonObject, provider: string): AssistantPart[] {
     return [
       {
         type: 'tool-call',
-        toolCallId: text(block['id']),
+        toolCallId: idOf(block['id']),
         toolName: text(block['name']),
         input: block['input'] ?? {},
       },
@@ -77,7 +90,11 @@ function assistantPart(block: JsonObject, provider: string): AssistantPart[] {
 }
 
 /** Converts a tool result to text, which every provider accepts. */
-function resultOf(block: JsonObject, tools: ReadonlyMap<string, string>): Result {
+function resultOf(
+  block: JsonObject,
+  tools: ReadonlyMap<string, string>,
+  { idOf }: Dialect,
+): Result {
   const { content, is_error } = block
   const id = text(block['tool_use_id'])
   const value =
@@ -88,7 +105,7 @@ function resultOf(block: JsonObject, tools: ReadonlyMap<string, string>): Result
         : ''
   return {
     type: 'tool-result',
-    toolCallId: id,
+    toolCallId: idOf(id),
     toolName: tools.get(id) ?? 'tool',
     output: { type: is_error === true ? 'error-text' : 'text', value },
   }

@@ -82,7 +82,7 @@ async function speak(
   try {
     const { fullStream } = streamText({
       model: await modelOf(access, model, key),
-      messages: toMessages(request.messages, provider),
+      messages: toMessages(request.messages, access),
       ...systemOf(request),
       ...(Object.keys(tools).length > 0 && { tools }),
       ...(request.max_tokens !== undefined && { maxOutputTokens: request.max_tokens }),

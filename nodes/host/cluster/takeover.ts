@@ -103,11 +103,12 @@ export async function takeOver(
   position.sequence = last?.sequence ?? 0
   const stopped = deps.stopped?.(partition)
   if (stopped) gate.latch(stopped)
-  const checkpoint = await checkpointer.load()
-  const id = `${deps.node}-${name}-${position.epoch}-takeover-${[...random.bytes(6)].join('')}`
   const retained = await journal.position(partition)
+  const checkpoint = await checkpointer.load(retained.first <= 1)
+  const id = `${deps.node}-${name}-${position.epoch}-takeover-${[...random.bytes(6)].join('')}`
   const stop = damageOf(context, checkpoint, retained) ?? stopped
-  const fenced = stop ?? (await appendFence(context, id))
+  const prev = last ? last.sequence : checkpoint.state
+  const fenced = stop ?? (await appendFence(context, id, prev))
   if ('code' in fenced) gate.latch(fenced)
 
   let pending: Planned[] = []
@@ -131,23 +132,20 @@ export async function takeOver(
 /**
  * Appends the fence. When the leader refuses it, or answers requests but stores nothing in two
  * attempts, the storage counts as full and the shard serves reads only.
+ * @param prev the shard's last envelope before the fence, also if it was deleted with the beginning
+ *   of the journal.
  * @throws Error when another owner wrote first, or the outcome is unknown.
  */
 async function appendFence(
   context: ShardContext,
   id: string,
+  prev: number,
 ): Promise<{ readonly sequence: number } | WriteStop> {
   const { deps, partition, shard, name } = context
   const { journal } = deps
   const { sequence, epoch } = context.position
   for (let attempt = 1; ; attempt++) {
-    const outcome = await journal.append(
-      partition,
-      shard,
-      fenceEnvelope(epoch, sequence),
-      sequence,
-      id,
-    )
+    const outcome = await journal.append(partition, shard, fenceEnvelope(epoch, prev), sequence, id)
     if (typeof outcome === 'object') return outcome
     if (outcome !== 'conflict') {
       const last = await journal.last(partition, shard)
@@ -209,10 +207,15 @@ async function replayWithRetries(
       return await replayFrom(context, checkpoint, first, fence)
     } catch (error) {
       const isUnreadable = error instanceof UnreadableEntry
-      const isLost = error instanceof LostSnapshot && checkpoint.state > 0
+      const isLost = error instanceof LostSnapshot && (checkpoint.state > 0 || first > 1)
       if (!isUnreadable && !isLost) throw error
       const pause = error instanceof ForeignSnapshot ? undefined : RETRY_DELAYS_MS[attempt]
       if (pause === undefined && isUnreadable) throw error
+      if (pause === undefined && first > 1)
+        throw new JournalHole(
+          `the journal begins at ${first}, and stored state of shard ${name} is missing`,
+          { cause: error },
+        )
       if (pause === undefined) {
         log.warn(
           { event: 'shard_full_replay_started', err: error, shard: name },
@@ -264,16 +267,18 @@ async function replayFrom(
     const places: PlacedEntry[] = []
     for (const stored of some) {
       const envelope = await decodeEnvelope(stored.data, blobs)
-      // Each envelope must follow the one that was read before it. Envelopes before the first one
-      // must be covered by the checkpoint, or have been deleted on purpose.
+      // Each envelope must follow the one that was read before it. The state must cover the
+      // envelopes before the first one, also those that were deleted on purpose.
       const follows =
         prev === undefined
-          ? envelope.prev <= checkpoint ||
-            (envelope.prev < first && (state === 0 || envelope.prev <= state))
+          ? envelope.prev <= checkpoint || (envelope.prev < first && envelope.prev <= state)
           : envelope.prev === prev
       if (!follows)
         throw new JournalHole(
-          `entry ${envelope.prev} of shard ${name} is missing before ${stored.sequence}`,
+          prev === undefined && envelope.prev < first
+            ? `the journal begins at ${first}, and no stored state covers the entries of ` +
+                `shard ${name} before it`
+            : `entry ${envelope.prev} of shard ${name} is missing before ${stored.sequence}`,
         )
       prev = stored.sequence
       places.push(...placeEntries(stored.sequence, envelope))

@@ -111,9 +111,10 @@ export class Checkpoint implements Covered {
    * Reads the record, the parts of the index of deadlines, and the segments of the index of ended
    * actors. Stores an empty checkpoint and returns undefined when the record is missing, empty or
    * of an unknown format, or when a part or a segment is missing.
+   * @param replayable whether the journal has all entries. If not, nothing is stored.
    * @throws LostState when a newer owner has stored a checkpoint.
    */
-  async load<T>(): Promise<readonly T[] | undefined> {
+  async load<T>(replayable: boolean): Promise<readonly T[] | undefined> {
     const { snapshots } = this.#context.deps
     const { partition } = this.#context
     const found = await this.#read()
@@ -121,7 +122,7 @@ export class Checkpoint implements Covered {
       // An empty record is stored, because a loss before the first checkpoint would otherwise go
       // unnoticed. A record in another format was written by another release. Its snapshots may be
       // unreadable as well, so everything is replayed.
-      await this.reset()
+      await this.reset(replayable)
       return undefined
     }
     const [ended, ...texts] = await Promise.all([
@@ -129,7 +130,7 @@ export class Checkpoint implements Covered {
       ...found.parts.map((part) => snapshots.get(partition, this.#part(found.epoch, part))),
     ])
     if (found.sequence === 0 || !ended || texts.some((text) => text === undefined)) {
-      await this.reset()
+      await this.reset(replayable)
       return undefined
     }
     const { replacing = [], ...mark } = found
@@ -144,14 +145,15 @@ export class Checkpoint implements Covered {
     return found ? (parse<Partial<Mark>>(found.data).epoch ?? 0) : 0
   }
   /**
-   * Stores an empty checkpoint, for an owner that replays everything. While the gate is latched,
-   * the checkpoint becomes empty in memory only.
+   * Stores an empty checkpoint, for an owner that replays everything. While the gate is latched, or
+   * without `stores`, the checkpoint becomes empty in memory only.
    */
-  async reset(): Promise<void> {
+  async reset(stores = true): Promise<void> {
     this.#inherited = []
     this.#mark = { v: 1, sequence: 0, epoch: this.#context.position.epoch, parts: [] }
-    if (!this.#gate.latched) await this.#again()
-    this.ended.clear(!this.#gate.latched)
+    const isStored = stores && !this.#gate.latched
+    if (isStored) await this.#again()
+    this.ended.clear(isStored)
   }
   /**
    * Checks that the checkpoint, and hence everything that was stored before it, still exists.

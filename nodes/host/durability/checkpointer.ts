@@ -98,9 +98,13 @@ export class Checkpointer {
     this.#writer = new SnapshotWriter(context, parts.task)
   }
 
-  /** Reads the checkpoint and the index. Returns the covered positions; 0 if nothing is covered. */
-  async load(): Promise<Covered> {
-    for (const [key, at] of (await this.#checkpoint.load<IndexEntry>()) ?? []) {
+  /**
+   * Reads the checkpoint and the index. Returns the covered positions; 0 if nothing is covered.
+   * @param replayable whether the journal has all entries, so that stored state that cannot be read
+   *   may be replaced.
+   */
+  async load(replayable: boolean): Promise<Covered> {
+    for (const [key, at] of (await this.#checkpoint.load<IndexEntry>(replayable)) ?? []) {
       if (at === undefined) this.#parts.offers.recall({ ...addressOf(key), kind: 'queue' })
       else this.#parts.deadlines.set(key, at)
     }

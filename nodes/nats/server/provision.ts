@@ -179,7 +179,7 @@ export async function retryOperation<T>(
   run: () => Promise<T>,
   within = RETRY_TIMEOUT_MS,
 ): Promise<T> {
-  const started = Date.now()
+  const started = performance.now()
   let loggedAt = started
   for (let attempt = 0; ; attempt++) {
     try {
@@ -192,7 +192,7 @@ export async function retryOperation<T>(
         throw new StartFault(
           'JetStream is not enabled for the NATS account of this process: set JetStream limits for that account.',
         )
-      const now = Date.now()
+      const now = performance.now()
       if (now - started > within) {
         const check =
           'Check that all NATS servers of the cluster are running ' +
@@ -235,8 +235,8 @@ export const ensureConfig = (
 
 /**
  * Stores the layout, or compares it with the stored one and raises the stored number of replicas.
- * @throws StartFault when a restore has not finished, or the stored layout does not permit
- *   `wanted`.
+ * @throws StartFault when a restore has not finished, or the stored layout or the journals do not
+ *   permit `wanted`.
  */
 async function settleLayout(nats: Nats, wanted: Layout): Promise<void> {
   const registry = createRegistry(nats, names.config)
@@ -266,11 +266,29 @@ async function settleLayout(nats: Nats, wanted: Layout): Promise<void> {
         `their number can be raised but not lowered. Set BATON_REPLICAS=${stored.replicas}.`,
     )
   }
+  if (wanted.replicas > stored.replicas) await requireBeginnings(nats, stored.partitions)
   if (
     wanted.replicas > stored.replicas &&
     (await registry.put('layout', JSON.stringify(wanted), found.revision)) === undefined
   )
     await settleLayout(nats, wanted)
+}
+
+/**
+ * Checks that every journal begins with its first entry. Snapshots of an unreplicated stream cannot
+ * be replicated (`ensureStream`), so they are derived from the journal again.
+ * @throws StartFault when the beginning of a journal was removed.
+ */
+async function requireBeginnings({ manager, space }: Nats, partitions: number): Promise<void> {
+  for (let partition = 0; partition < partitions; partition++) {
+    const stream = space.stream(names.journal(partition))
+    const { first_seq, last_seq } = (await manager.streams.info(stream)).state
+    if (first_seq > 1 && last_seq > 0)
+      throw new StartFault(
+        `The number of replicas cannot be raised, because the beginning of ${stream} was removed: ` +
+          `it begins at ${first_seq}. The snapshots cannot be replicated or rebuilt.`,
+      )
+  }
 }
 
 /**

@@ -3,7 +3,7 @@
  * folder. Invariant: a key that is stored in a profile or a data folder is sent only to the servers
  * to which it belongs.
  */
-import { statSync } from 'node:fs'
+import { statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { connectionOf } from '../../../client/cli/connection/connection.ts'
@@ -28,6 +28,19 @@ t.test('the owner key of a data folder is sent only to this machine', async (t) 
     'http://127.0.0.1,http://baton.example.org',
   ])
     t.throws(() => connectionOf({ server }, env), { name: 'Mistake' }, server)
+})
+
+t.test('a damaged file of profiles is reported', async (t) => {
+  const env = { BATON_CONFIG: join(t.testdir({}), 'profiles.json') }
+  for (const text of [
+    '{',
+    'null',
+    '{"profiles": {"a": {}}, "current": "a"}',
+    '{"profiles": [5]}',
+  ]) {
+    writeFileSync(env.BATON_CONFIG, text)
+    t.throws(() => connectionOf({}, env), { name: 'Mistake', message: /not a valid file/ }, text)
+  }
 })
 
 t.test('a profile sends its key only to its own servers', async (t) => {

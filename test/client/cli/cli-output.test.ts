@@ -4,8 +4,11 @@
 import { spawnSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
 import { Command } from 'commander'
+import fc from 'fast-check'
 import t from 'tap'
+import { parse } from 'yaml'
 import { addClientCommands } from '../../../client/cli/commands.ts'
 import { resolveNames } from '../../../client/cli/names.ts'
 import { formatReply, isFormat, itemsOf } from '../../../client/cli/output.ts'
@@ -43,9 +46,21 @@ t.test('a list is a table with the columns that fit', async (t) => {
 })
 
 t.test('text from others cannot move the cursor of the terminal', async (t) => {
-  const text = formatReply({ items: [{ id: 'a', name: '\u001b[2Jgone\nnext' }] }, 'table', 80)
+  const item = { id: 'a', name: '\u001b[2Jgone\nnext', list: ['\u001b]0;title', 'one\ntwo'] }
+  const text = formatReply({ items: [item] }, 'table', 80)
   t.notMatch(text, /\u001b/)
   t.equal(text.split('\n').length, 2)
+})
+
+t.test('yaml without control characters has the same content', async () => {
+  const text = fc.string({ unit: fc.constantFrom(...'a: -#"\t\u001b\u007f\u0085\u009b\u009d') })
+  fc.assert(
+    fc.property(fc.dictionary(text, text, { noNullPrototype: true }), (record) => {
+      const yaml = formatReply(record, 'yaml', 80)
+      return !/[^\P{Cc}\n\t]/u.test(yaml) && isDeepStrictEqual(parse(yaml), record)
+    }),
+    { numRuns: 300 },
+  )
 })
 
 t.test('json and yaml contain everything', async (t) => {

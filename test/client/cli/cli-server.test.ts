@@ -1,6 +1,7 @@
 /** Commands that follow and download, against a scripted server. */
+import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -114,22 +115,27 @@ t.test('a file that cannot be written is a mistake, before bytes are sent', asyn
   })
   const folder = t.testdir({ file: '' })
   mkdirSync(join(folder, 'existing'))
+  const pipe = join(folder, 'pipe')
+  execFileSync('mkfifo', [pipe])
   for (const [target, message] of [
     ['missing/x', /^ENOENT: [^\n]*missing\/x[^\n]*$/],
     ['file/x', /^ENOTDIR: [^\n]*file\/x[^\n]*$/],
     ['existing', /^[^\n]*existing is a folder\.[^\n]*$/],
+    ['pipe', /^[^\n]*pipe is not a file\.[^\n]*$/],
   ] as const) {
     const { code, notes } = await baton(['artifact', 'get', 'art_1', join(folder, target)])
     t.equal(code, 1, target)
     t.match(notes, message)
   }
   t.equal(contents, 0)
-  const { code, notes } = await baton([
-    'env',
-    'cp',
-    'env_01JZ3M0Q0R8XG4V2T6Y9ABCDEF:f',
-    join(folder, 'missing/x'),
-  ])
-  t.equal(code, 1)
-  t.match(notes, /^ENOENT: [^\n]*missing\/x[^\n]*$/)
+  for (const [target, message] of [
+    ['missing/x', /^ENOENT: [^\n]*missing\/x[^\n]*$/],
+    ['pipe', /^[^\n]*pipe is not a file\.$/],
+  ] as const) {
+    const from = 'env_01JZ3M0Q0R8XG4V2T6Y9ABCDEF:f'
+    const { code, notes } = await baton(['env', 'cp', from, join(folder, target)])
+    t.equal(code, 1, target)
+    t.match(notes, message)
+  }
+  t.ok(statSync(pipe).isFIFO(), 'a pipe or device is not replaced')
 })

@@ -317,6 +317,15 @@ t.test('an event of a timeline is printed as one line', async (t) => {
     created_at: '2031-02-03T04:05:06.007Z',
   })
   t.equal(line, '04:05:06.007  step.failed       mail          error="no route" error_type=NoRoute')
+  const hostile = lineOf({
+    id: 'x',
+    run_id: 'r',
+    sequence: 1,
+    event_type: 'run.failed',
+    payload: { '\u009d0;key': '\u009b2Jgone' },
+    created_at: '2031-02-03T04:05:06.007Z',
+  })
+  t.match(hostile, /\\u009d0;key="\\u009b2Jgone"$/, 'no control sequence reaches the terminal')
   t.ok(
     lineOf({
       id: 'x',

@@ -89,6 +89,14 @@ t.test('invalid parameters start nothing', async (t) => {
   t.match(await failure(run, { command: 'true', dir: 'none' }), { name: 'not_found' })
 })
 
+t.test('a command that the system does not accept fails with the remedy', async (t) => {
+  const run = bash(await workspaceOf(t))
+  t.match(await failure(run, { command: `: ${'x'.repeat(200_000)}` }), {
+    name: 'not_started',
+    message: /too long; write a file/,
+  })
+})
+
 t.test('long output keeps its beginning and its end, and says so', async (t) => {
   const run = bash(await workspaceOf(t))
   const command = 'echo first; yes ä | head -c 3000000; echo; echo last'

@@ -1,5 +1,6 @@
 /** Settings, keep-warm times, the fence, the log and the terminal of the environment worker. */
-import { readFileSync, statSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import t from 'tap'
@@ -7,6 +8,7 @@ import { tailLog } from '../../../client/environment/actions/logs.ts'
 import { Fence } from '../../../client/environment/fence.ts'
 import { IdleTimer, keepWarmOf } from '../../../client/environment/keep-warm.ts'
 import { LogFile } from '../../../client/environment/log.ts'
+import { startEnvironmentWorker } from '../../../client/environment/program.ts'
 import { Secrets } from '../../../client/environment/secrets.ts'
 import { settingsOf } from '../../../client/environment/settings.ts'
 import { openTerminal } from '../../../client/environment/terminal.ts'
@@ -65,6 +67,26 @@ t.test('settings are read with the prefix of any brand', async (t) => {
   )
   const other = { OTHER_WORKER_ENVIRONMENT_ID: 'env_2' }
   t.match(settingsOf({ ...variables('X'), ...other }), { brand: 'X' })
+})
+t.test('addresses may have spaces around them', async (t) => {
+  const { url } = settingsOf(variables('X', { API_URL: ' http://a.test , http://b.test, ' }))
+  t.strictSame(url, ['http://a.test', 'http://b.test'])
+})
+t.test('a worker that cannot be created leaves nothing open', async (t) => {
+  const { TMPDIR } = process.env
+  const temporary = mkdtempSync(join(tmpdir(), 'baton-program-'))
+  t.teardown(() => {
+    rmSync(temporary, { recursive: true })
+    if (TMPDIR === undefined) delete process.env['TMPDIR']
+    else process.env['TMPDIR'] = TMPDIR
+  })
+  process.env['TMPDIR'] = temporary
+  const given = variables('X', { API_URL: 'nowhere', RUNTIME_WORKSPACE: t.testdir({}) })
+  await t.rejects(
+    startEnvironmentWorker(settingsOf(given), given, () => {}),
+    { code: 'invalid_options' },
+  )
+  t.strictSame(readdirSync(temporary), [], 'the folder of the credential helper is removed')
 })
 t.test('the fence is never kept in the workspace', async (t) => {
   const fenceOf = (more: Record<string, string>) => settingsOf(variables('X', more)).fence

@@ -118,3 +118,13 @@ t.test('a dropped socket emits no further events', async (t) => {
   await new Promise((done) => setTimeout(done, 30))
   t.strictSame(log, [])
 })
+
+t.test('a socket whose peer is silent is closed at once', { timeout: 10_000 }, async (t) => {
+  const { log, events, until } = heard()
+  const url = await server(t, 101, (opened) => opened.pause())
+  const socket = dial(url, {}, events)
+  await until('opened')
+  socket.close(1000)
+  await until('closed')
+  t.strictSame(log, [['opened'], ['closed', 1006]])
+})

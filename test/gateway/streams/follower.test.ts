@@ -5,6 +5,7 @@ import { SessionFollower } from '../../../gateway/sessions/transcript/follower.t
 import { LiveRows } from '../../../gateway/sessions/transcript/live.ts'
 import { openPreviews } from '../../../gateway/sessions/transcript/previews.ts'
 import { numberedDialect } from '../../../gateway/sessions/transcript/v1.ts'
+import { transcriptDialect } from '../../../gateway/sessions/transcript/v2.ts'
 import type { SessionEvent } from '../../../protocol/sessions/events.ts'
 import type { TranscriptMessage, TurnUpsert } from '../../../protocol/sessions/schema.ts'
 import type { TranscriptPage } from '../../../protocol/sessions/transcript/pages.ts'
@@ -345,5 +346,38 @@ t.test('a stream without turns stays open during a compaction', async (t) => {
   t.match(
     [...given.matchAll(/event: (.*)/g)].map(([, type]) => type),
     ['compaction.started', 'compaction.failed', 'stream.end'],
+  )
+})
+
+t.test('missed changes are sent in their order to a client that has joined', async (t) => {
+  const empty = { after: 0, more: false, messages: [], turns: [], interactions: [], live: [] }
+  const at = (revision: number) => ({ through: revision, cut: revision, revision, last: revision })
+  const waiting = { revision: 3, record: { id: 'turn_1', status: 'waiting' } as TurnUpsert }
+  const question = { revision: 2, record: { id: 'iact_1', status: 'pending' } }
+  const page = { ...empty, ...at(0), active: [], pending: [] }
+  const missed = {
+    ...page,
+    ...at(3),
+    turns: [waiting],
+    active: [waiting],
+    interactions: [question],
+  }
+  const follower = new SessionFollower({
+    ask: async () => missed as unknown as TranscriptPage,
+    shown: async () => undefined,
+    now: () => 0,
+    later: () => () => {},
+    age: 1,
+    slow() {},
+    given() {},
+  })
+  let given = ''
+  const write = (piece: Uint8Array | string) => void (given += Buffer.from(piece).toString())
+  const sink = { write, full: false, closed: false, onDrain() {}, onClose() {}, end() {} }
+  await follower.join(sink, transcriptDialect('ses_1', String, 0), page)
+  await follower.notice(3)
+  t.match(
+    [...given.matchAll(/event: (.*)/g)].map(([, type]) => type),
+    ['stream.ready', 'interaction.upsert', 'turn.upsert'],
   )
 })

@@ -33,6 +33,11 @@ t.test('a shard all of whose entries were deleted continues from its stored stat
   await world.clock.advance(5000)
   t.equal(last.open, true)
   for (const shard of [last, other]) shard.drop()
+
+  world.snapshots.values.clear()
+  const without = await world.owner()
+  t.match(await countOf(without, 1), { refused: 'journal_damaged' }, 'not without that state')
+  without.drop()
 })
 
 t.test('an owner whose entries are deleted while it is idle is followed by another', async (t) => {
@@ -46,5 +51,63 @@ t.test('an owner whose entries are deleted while it is idle is followed by anoth
   t.same(lost, ['another node owns the shard'])
   const next = await world.owner()
   t.match(reply(await next.submit(command(runId(1), 'add', { by: 1 }, 'again'))), { count: 8 })
+  next.drop()
+})
+
+t.test('a shard is not served without the stored state of its deleted entries', async (t) => {
+  const world = new ToyWorld()
+  const shard = await world.owner()
+  for (const n of [1, 2]) await shard.submit(command(runId(n), 'add', { by: n }))
+  await world.clock.advance(5000)
+  await shard.submit(command(runId(2), 'add', { by: 1 }))
+  shard.drop()
+  trim(world, 2)
+  world.snapshots.values.clear()
+  const damages: string[] = []
+  const deps = {
+    ...world.deps(),
+    damaged: (_: number, reason: string) => void damages.push(reason),
+  }
+  const next = await world.owner(0, deps)
+  const refused = { refused: 'journal_damaged' }
+  t.match(await next.submit(command(runId(1), 'add', { by: 1 })), refused)
+  t.match(await countOf(next, 1), refused, 'its entries are not silently absent')
+  t.same(damages, [
+    'the journal begins at 3, and no stored state covers the entries of shard 0.0 before it',
+  ])
+  next.drop()
+})
+
+t.test('stored state that cannot be read is not replaced', async (t) => {
+  const world = new ToyWorld()
+  const shard = await world.owner()
+  await shard.submit(command(runId(1), 'add', { by: 1 }))
+  await world.clock.advance(5000)
+  await shard.submit(command(runId(1), 'add', { by: 1 }))
+  shard.drop()
+  trim(world, 2)
+  const { values } = world.snapshots
+  const stored = new Map(values)
+  const checkpoint = () => Buffer.from(values.get('0/_/0/checkpoint')?.data ?? []).toString()
+  const before = checkpoint()
+  const refuses = async () => {
+    const taken = world.owner()
+    await world.clock.advance(10_000)
+    const owner = await taken
+    t.match(await countOf(owner, 1), { refused: 'journal_damaged' })
+    owner.drop()
+  }
+  const newer = JSON.stringify({ ...JSON.parse(before), v: 9 })
+  values.set('0/_/0/checkpoint', { data: Buffer.from(newer), revision: values.size })
+  await refuses()
+  t.equal(checkpoint(), newer, 'a record of a newer release')
+
+  for (const [name, value] of stored) values.set(name, value)
+  for (const name of values.keys()) if (name.includes(runId(1))) values.delete(name)
+  await refuses()
+  t.match(JSON.parse(checkpoint()), { state: JSON.parse(before).state }, 'a missing snapshot')
+  for (const [name, value] of stored) values.set(name, value)
+  const next = await world.owner()
+  t.match(await countOf(next, 1), { count: 2 })
   next.drop()
 })

@@ -96,15 +96,7 @@ t.test('lone surrogates are replaced in requests', async (t) => {
   for (const text of ['x\ufffdy 😀', 'a\ufffdb', 'r\ufffd']) t.match(body, text)
 })
 t.test('blank texts are not sent to the provider', async (t) => {
-  const stub = await stubProvider(
-    t,
-    () => [
-      { type: 'message_start', message: { id: 'm', model: 'm', usage: { input_tokens: 1 } } },
-      { type: 'message_delta', delta: { stop_reason: 'end_turn' }, usage: { output_tokens: 1 } },
-      { type: 'message_stop' },
-    ],
-    'anthropic',
-  )
+  const stub = await stubProvider(t, () => messages('end_turn'), 'anthropic')
   const blank = { type: 'text', text: '\n\n' }
   await stub.generate(
     [{ type: 'tool_result', tool_use_id: 'a', content: 'done' }, blank],
@@ -117,11 +109,30 @@ t.test('blank texts are not sent to the provider', async (t) => {
       },
     ],
   )
-  const { messages } = JSON.parse(stub.seen[0] ?? '') as { messages: { content: object[] }[] }
-  t.match(messages, [
+  const { messages: sent } = JSON.parse(stub.seen[0] ?? '') as {
+    messages: { content: object[] }[]
+  }
+  t.match(sent, [
     { content: question },
     { content: [{ type: 'tool_use' }] },
     { content: [{ type: 'tool_result' }] },
   ])
-  for (const { content } of messages) t.equal(content.length, 1)
+  for (const { content } of sent) t.equal(content.length, 1)
+})
+t.test('an id of a call that another provider generated is sent in a valid form', async (t) => {
+  const stub = await stubProvider(t, () => messages('end_turn'), 'anthropic')
+  const id = 'functions.pay:0'
+  await stub.generate(
+    [{ type: 'tool_result', tool_use_id: id, content: 'done' }],
+    ['pay'],
+    [
+      { role: 'user', content: question },
+      { role: 'assistant', content: [{ type: 'tool_use', id, name: 'pay', input: {} }] },
+    ],
+  )
+  const { messages: sent } = JSON.parse(stub.seen[0] ?? '') as { messages: object[] }
+  t.match(sent.slice(1), [
+    { content: [{ type: 'tool_use', id: 'functions_pay_0' }] },
+    { content: [{ type: 'tool_result', tool_use_id: 'functions_pay_0' }] },
+  ])
 })

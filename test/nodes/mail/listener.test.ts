@@ -1,29 +1,98 @@
-/** The limit on the duration of an SMTP connection, tested with a manual clock. */
+/** SMTP conversations with the listener: their duration, and the addresses that it accepts. */
 import { once } from 'node:events'
 import { connect } from 'node:net'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import type { World } from '../../../gateway/ports.ts'
 import { listenForMail } from '../../../nodes/mail/listener.ts'
+import { createMailReader } from '../../../nodes/mail/reader.ts'
 import { ManualClock, silentLog } from '../../support/memory.ts'
 
-t.test('a connection ends after ten minutes, even if it is not silent', async (t) => {
+const agent = 'agt_01M8K4XVA1B5B0ZWM561BEE8ZN'
+
+/** Starts a listener for one agent, and opens a connection to it. */
+async function connected(t: Test, domain: string) {
   const clock = new ManualClock()
+  const logged: string[] = []
+  const note = ({ event }: { readonly event: string }): void => void logged.push(event)
   const world = {
-    log: silentLog,
+    log: { ...silentLog, error: note, warn: note, debug: note },
     later: (ms: number, run: () => void) => clock.later(ms, run),
+    everywhere: async () => [{ project: 'prj_1' }],
+    view: async () => ({ id: agent, status: 'active', email_address: 'any' }),
   } as unknown as World
-  const settings = { host: '127.0.0.1', port: 0, domain: 'agents.example', limit: 1000 }
-  const listener = await listenForMail(world, settings, async () => [])
+  const settings = { host: '127.0.0.1', port: 0, domain, limit: 1000 }
+  const listener = await listenForMail(world, settings, createMailReader(1000, [], world.later))
   t.teardown(() => listener.stop())
-  const socket = connect(listener.port, '127.0.0.1')
-  socket.on('error', () => {})
-  await once(socket, 'data')
+  const open = async () => {
+    const socket = connect(listener.port, '127.0.0.1')
+    socket.on('error', () => {})
+    t.teardown(() => socket.destroy())
+    await once(socket, 'data')
+    const say = async (line: string): Promise<string> => {
+      socket.write(`${line}\r\n`)
+      const [reply] = (await once(socket, 'data')) as [Buffer]
+      return reply.toString()
+    }
+    return { socket, say }
+  }
+  return { ...(await open()), open, clock, logged, stop: () => listener.stop() }
+}
+
+t.test('a connection ends after ten minutes, even if it is not silent', async (t) => {
+  const { clock, socket, say } = await connected(t, 'agents.example')
   await clock.advance(599_000)
-  socket.write('NOOP\r\n')
-  const [reply] = (await once(socket, 'data')) as [Buffer]
-  t.match(reply.toString(), /^250/)
+  t.match(await say('NOOP'), /^250/)
   const closed = once(socket, 'close')
   await clock.advance(1000)
   await closed
   t.pass('the connection was ended')
+})
+
+t.test('the domain of an address is compared in any case and form', async (t) => {
+  const domains: Readonly<Record<string, readonly string[]>> = {
+    'agents.example': ['agents.example', 'AGENTS.example'],
+    'xn--mnchen-3ya.example': [
+      'xn--mnchen-3ya.example',
+      'XN--MNCHEN-3YA.example',
+      'münchen.example',
+    ],
+  }
+  for (const [domain, given] of Object.entries(domains)) {
+    const { say } = await connected(t, domain)
+    await say('EHLO mail.example')
+    await say('MAIL FROM:<ada@example.org> SMTPUTF8')
+    for (const one of given) t.match(await say(`RCPT TO:<${agent}@${one}>`), /^250/, one)
+    for (const one of [`x.${domain}`, 'example', `${domain}.example`])
+      t.match(await say(`RCPT TO:<${agent}@${one}>`), /^550/, one)
+  }
+})
+
+t.test('a client that disconnects during a message is not an error', async (t) => {
+  const { socket, say, logged, stop } = await connected(t, 'agents.example')
+  await say('EHLO mail.example')
+  await say('MAIL FROM:<ada@example.org>')
+  await say(`RCPT TO:<${agent}@agents.example>`)
+  t.match(await say('DATA'), /^354/)
+  socket.end('Subject: half a mess')
+  await once(socket, 'close')
+  await stop()
+  t.strictSame(logged, ['mail_connection_lost'])
+})
+
+t.test('the size of all messages in memory is limited', async (t) => {
+  const { open } = await connected(t, 'agents.example')
+  const begun = async () => {
+    const { socket, say } = await open()
+    await say('EHLO mail.example')
+    await say('MAIL FROM:<ada@example.org>')
+    await say(`RCPT TO:<${agent}@agents.example>`)
+    await say('DATA')
+    return { socket, say }
+  }
+  const body = `${'x'.repeat(994)}\r\n`
+  const others = await Promise.all(Array.from({ length: 16 }, begun))
+  for (const { socket } of others) socket.write(body)
+  const { say } = await begun()
+  t.match(await say(`${body}.`), /^451 4\.3\.1/)
+  for (const { socket } of others) socket.destroy()
 })

@@ -6,7 +6,6 @@ import t from 'tap'
 import { eventOf, messageIdOf, parseMessage } from '../../../nodes/mail/message.ts'
 
 const received = {
-  agent_id: 'agt_1',
   at: Date.UTC(2031, 1, 3),
   authenticity: { spf: 'none', dkim: [], dmarc: 'none' },
 }

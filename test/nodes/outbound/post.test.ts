@@ -59,6 +59,18 @@ t.test('interim responses before the response are ignored', async (t) => {
   }
 })
 
+t.test('endless interim responses are a network failure', async (t) => {
+  const { post } = await receiving(t, (socket) => {
+    const some = 'HTTP/1.1 103 Early Hints\r\n\r\n'.repeat(200)
+    const send = (): void => {
+      while (!socket.destroyed && socket.write(some));
+      socket.once('drain', send)
+    }
+    send()
+  })
+  t.match(await post(), { failed: 'network', message: /too many interim responses/ })
+})
+
 t.test('a switch of protocols is a failure and does not delay the result', async (t) => {
   const { post } = await receiving(t, (socket) =>
     socket.write('HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n'),
@@ -101,6 +113,22 @@ t.test('a response that is incomplete or not HTTP is a network failure', async (
     t.match(await post(), { failed: 'network', message: /./ }, name)
     t.equal(requests.length, 1, 'the request is not repeated')
   }
+})
+
+t.test('a failed connection to a host with several addresses names all attempts', async (t) => {
+  const { port } = await answering(t, OK)
+  const guard = createGuard(['127.0.0.0/8'], async () => ['127.0.0.2', '127.0.0.3'])
+  const post = createPost(guard)
+  const sent = await post({
+    url: `http://receiver.example:${port}/`,
+    schemes: ['http:'],
+    headers: {},
+    body: '{}',
+    timeout: 5000,
+    most: 1000,
+    signal: new AbortController().signal,
+  })
+  t.match(sent, { failed: 'network', message: /ECONNREFUSED 127\.0\.0\.2:.*, .*127\.0\.0\.3:/ })
 })
 
 t.test('of a repeated header, the first value counts', async (t) => {

@@ -90,6 +90,18 @@ t.test('1,000 concurrent starts on two nodes make one call for each agent', asyn
   t.equal(calls.length, 2)
 })
 
+t.test('the claim of a dead node whose clock was wrong delays no start', async (t) => {
+  const { clock, registry, calls, node } = stage()
+  const head = { claim: { id: 'x', configuration: '', until: clock.now() + 3_600_000 } }
+  await createDefinitionStore(registry).putHead({ project: 'prj_1', agent_id: 'agt_1' }, head, 0)
+  const answer = node('a').resolve(asking(), 'turn')
+  await settleAll()
+  t.equal(calls.length, 1)
+  calls[0]?.end(bundle('new'))
+  await clock.advance(500)
+  t.match(await answer, { digest: 'new' })
+})
+
 t.test('the others share a failure too, each by its rules', async (t) => {
   const { clock, calls, node } = stage()
   const [a, b] = [node('a'), node('b')]

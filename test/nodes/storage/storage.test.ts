@@ -3,14 +3,15 @@
  * appends without storage space, and missing sequences.
  */
 
-import { mkdtempSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { StorageType, StoreCompression } from '@nats-io/jetstream'
-import t from 'tap'
+import t, { type Test } from 'tap'
+import { takeBackup } from '../../../nodes/backup/backup.ts'
 import { createJournal } from '../../../nodes/nats/journal/journal.ts'
 import { createRegistry } from '../../../nodes/nats/journal/registry.ts'
-import { connectNats } from '../../../nodes/nats/server/connect.ts'
+import { connectNats, type Nats } from '../../../nodes/nats/server/connect.ts'
 import { provision } from '../../../nodes/nats/server/provision.ts'
 import { names, subjects } from '../../../protocol/subjects.ts'
 import { accessTo, natsServers } from '../../scenarios/support/clusters.ts'
@@ -32,7 +33,8 @@ t.test('streams on disk are compressed, also those of an earlier release', async
     )
 })
 
-t.test('replicated streams on disk are not compressed, even if they were before', async (t) => {
+/** Starts a cluster of three servers, and returns a connection to it. */
+async function startCluster(t: Test): Promise<Nats> {
   const data = mkdtempSync(join(tmpdir(), 'baton-replicated-'))
   const servers = await natsServers(data, 3)
   t.teardown(async () => {
@@ -46,6 +48,11 @@ t.test('replicated streams on disk are not compressed, even if they were before'
     role: 'test',
   })
   t.teardown(() => nats.close())
+  return nats
+}
+
+t.test('replicated streams on disk are not compressed, even if they were before', async (t) => {
+  const nats = await startCluster(t)
   const layout = { partitions: 1, shards: 1 }
   await provision(nats, { ...layout, replicas: 3 })
   const { config } = await nats.manager.streams.info(names.journal(0))
@@ -57,6 +64,20 @@ t.test('replicated streams on disk are not compressed, even if they were before'
       { replicas: 3, compression: StoreCompression.None },
       config.name,
     )
+})
+
+t.test('the snapshots of a trimmed journal are not discarded', async (t) => {
+  const nats = await startCluster(t)
+  const layout = { partitions: 1, shards: 1 }
+  await provision(nats, { ...layout, replicas: 1 })
+  const journal = createJournal(nats)
+  for (let i = 0; i < 3; i++) await journal.append(0, 0, new Uint8Array(10), i, `m${i}`)
+  await nats.manager.streams.purge(names.journal(0), { seq: 3 })
+  await createRegistry(nats, names.config).put('installation', '{}', 0)
+  await t.rejects(provision(nats, { ...layout, replicas: 3 }), {
+    message: /replicas cannot be raised, because the beginning of JOURNAL_0 was removed/,
+  })
+  await provision(nats, { ...layout, replicas: 1 })
 })
 
 t.test('a deleted journal is not created again', async (t) => {
@@ -119,3 +140,20 @@ t.test(
     t.same(await journal.position(0), { first: 3, last: 6, missing: 1 })
   },
 )
+
+t.test('a trimmed journal is not backed up', async (t) => {
+  const { one } = await startStore('2m')
+  const layout = { partitions: 1, shards: 1, replicas: 1 }
+  await provision(one, layout)
+  await createRegistry(one, names.config).put('installation', '{}', 0)
+  const journal = createJournal(one)
+  for (let i = 0; i < 3; i++) await journal.append(0, 0, new Uint8Array(10), i, `m${i}`)
+  const place = join(t.testdir(), 'backup')
+  const quiet = { begin() {}, moved() {}, end() {} }
+  t.equal((await takeBackup(one, place, quiet)).streams[0]?.state.messages, 3)
+  await one.manager.streams.purge(names.journal(0), { seq: 3 })
+  await t.rejects(takeBackup(one, `${place}2`, quiet), {
+    message: /JOURNAL_0 begins at 3, because its beginning was removed.*could not be restored/,
+  })
+  t.notOk(existsSync(`${place}2`))
+})

@@ -109,6 +109,13 @@ t.test('input is piped to a command or a script', async (t) => {
   t.match(script, { code: 3, stdout: '10\n' })
 })
 
+t.test('a line that a terminal would cut is refused', async (t) => {
+  const longest = `${'x'.repeat(4095)}\n`
+  t.match(await env(['shell', 'desk', '--', 'wc', '-c'], longest), { code: 0, stdout: /^4096\n/ })
+  const refused = await env(['shell', 'desk', '--', 'wc', '-c'], `a\nx${longest}`)
+  t.match(refused, { code: 1, stderr: /^Line 2 of the input has more than 4095 bytes\. Copy / })
+})
+
 t.test('much output arrives whole', async (t) => {
   const ended = await env(['shell', 'desk', '--', 'seq', '1', '200000'])
   t.equal(ended.code, 0)

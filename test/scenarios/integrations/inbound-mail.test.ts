@@ -183,6 +183,23 @@ t.test('a message that is too large is rejected, and a truncated one is dropped'
   t.equal((await received()).length, before)
 })
 
+t.test('a message made to exhaust a parser is refused, and the next one is accepted', async (t) => {
+  const before = (await received()).length
+  const send = (text: string) =>
+    transport()
+      .sendMail({ envelope: { from: 'eve@forged.example', to: address }, raw: text })
+      .then(
+        () => 'accepted',
+        (error: unknown) => (error as { response?: string }).response,
+      )
+  t.match(
+    await send(`From: ${'a@b.c, '.repeat(25_000)}\r\n\r\nx`),
+    /^554 5\.6\.0 The message has a header of more than 131072 bytes/,
+  )
+  t.equal(await send(`From: a@b.c\r\n\r\nHello`), 'accepted')
+  t.equal((await received()).length, before + 1)
+})
+
 t.test('the catalog lists the email event if email is configured', async (t) => {
   const catalog = await s.ok('catalog.events')
   t.match(

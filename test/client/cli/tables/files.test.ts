@@ -91,6 +91,9 @@ t.test('an integer that a number cannot represent is refused with the line', asy
       message: /^Line 7: .*12345678901234567890\./,
     })
   await t.rejects(recordsOf(`{"a":1}\n{"a":${account}}\n`, 'jsonl'), { message: /^Line 2: / })
+  await t.rejects(recordsOf('{"a":[-1.5E+400]}\n', 'jsonl'), { message: /^Line 1: .*-1\.5E\+400/ })
+  t.throws(() => dataOf({ line: 7, values: { any: '1e999' } }, columns, 'csv'), /^Line 7: /)
+  t.equal((await recordsOf('{"a":1e300,"b":"1e999","c":1e-999}\n', 'jsonl')).length, 1)
   t.same(
     await recordsOf(`{"a":"x ${account}","b":0.${account}}\n`, 'jsonl').then(([one]) => one?.line),
     1,
