@@ -68,7 +68,9 @@ export class Worker {
         concurrency,
         urls,
         headers: { authorization: `Bearer ${key}` },
-        publish: publisherOf(new Transport({ url, key, project })),
+        publish: publisherOf(
+          new Transport({ url: addresses.map((one) => one.replace(/^ws/i, 'http')), key, project }),
+        ),
       },
       ports,
     )

@@ -146,7 +146,7 @@ async function resolve(
   text: string,
   project: { readonly project?: string },
 ): Promise<string> {
-  if (PREFIX.test(text) || text.includes(':')) return text
+  if (PREFIX.test(text) || text.startsWith('role:')) return text
   const known: string[] = []
   for (const kind of kinds) {
     const { list, by, noun }: Named = named[kind]

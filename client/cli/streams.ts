@@ -27,7 +27,8 @@ export function addStreams(program: Command, shell: Shell): void {
       .argument('<topic[=id]...>', streamTopics.join(', '), subscription),
   ).addHelpText(
     'after',
-    '\nExample:\n  $ baton streams runs changes run=run_01JZ3M0Q0R8XG4V2T6Y9ABCDEF\n',
+    '\nExample:\n  $ baton streams runs changes run=run_01JZ3M0Q0R8XG4V2T6Y9ABCDEF\n' +
+      'Exits with 1 if a subscription was refused.\n',
   )
   command.action(
     shell.guarded(async (wanted: readonly StreamSubscription[]) => {
@@ -37,8 +38,10 @@ export function addStreams(program: Command, shell: Shell): void {
         baton,
         wanted.map((one) => ({ project, ...one })),
         { onReconnect: (reason) => shell.note(`(${reason}; reconnecting)`) },
-      ))
+      )) {
         shell.print(JSON.stringify(frame))
+        if (frame.event === 'subscription.refused') process.exitCode = 1
+      }
     }),
   )
 }

@@ -1,7 +1,8 @@
 /**
  * Checks whether requests would be served. This node must be connected to NATS and have a fresh
  * lease. The journals, the stored state and the views must answer, and every shard must have a live
- * owner.
+ * owner. The views must have reached the end of their journals, unless live nodes accept no writes:
+ * a damaged entry also stops the views, and is reported as the reason why writes are stopped.
  */
 import { names, subjects } from '../../protocol/subjects.ts'
 import type { ClusterParts } from './cluster.ts'
@@ -45,6 +46,7 @@ export function readiness({
         faults.push(`${what} (${error instanceof Error ? error.message : String(error)})`)
       }
     }
+    const fresh = membership.stops().length > 0 ? { fresh: 0 } : {}
     const checks: Promise<void>[] = [
       look('membership: the lease of this node is stale', async () => membership.fresh()),
     ]
@@ -55,7 +57,7 @@ export function readiness({
           nats.manager.streams.info(nats.space.stream(`KV_${names.state(p)}`)),
         ),
       )
-      const question = { name: 'locate', project: '', input: { run_id: '' } }
+      const question = { name: 'locate', project: '', input: { run_id: '' }, ...fresh }
       checks.push(
         look(`view ${p}`, async () =>
           patient(

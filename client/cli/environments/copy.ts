@@ -20,6 +20,7 @@ import { api } from '../../../protocol/api.ts'
 import { resultSizes } from '../../../protocol/environments/result-sizes.ts'
 import type { Transport } from '../../transport.ts'
 import { clientFor, connected } from '../connection/connection.ts'
+import { deleteOnSignal } from '../files/part-file.ts'
 import { Mistake } from '../mistake.ts'
 import type { Shell } from '../shell.ts'
 import { environmentId } from './find.ts'
@@ -158,6 +159,7 @@ async function download(act: Act, path: string, to: string, shell: Shell): Promi
     throw new Mistake(`${file} is not a file.`)
   const part = `${file}.${randomUUID().slice(0, 8)}.part`
   const out = openSync(part, 'wx')
+  const keep = deleteOnSignal(part)
   const bar = shell.progress?.('bytes')
   let at = 0
   try {
@@ -181,6 +183,7 @@ async function download(act: Act, path: string, to: string, shell: Shell): Promi
     bar?.stop()
     closeSync(out)
     if (existsSync(part)) rmSync(part)
+    keep()
   }
   shell.note(`Wrote ${at} bytes to ${file}.`)
 }

@@ -10,6 +10,7 @@ import { api } from '../../../protocol/api.ts'
 import type { TableRow } from '../../../protocol/tables/schema.ts'
 import { clientFor, connected } from '../connection/connection.ts'
 import { parsed } from '../fields.ts'
+import { deleteOnSignal } from '../files/part-file.ts'
 import { Mistake } from '../mistake.ts'
 import type { Shell } from '../shell.ts'
 import { headerOf, recordOf } from './lines.ts'
@@ -113,6 +114,7 @@ function openOutput(file: string | undefined, shell: Shell): Output {
   const target = before?.isFile() ? realpathSync(file) : file
   const part = isWhole ? `${target}.${randomUUID().slice(0, 8)}.part` : target
   const stream = createWriteStream(part, { ...(before && isWhole && { mode: before.mode }) })
+  const keep = isWhole ? deleteOnSignal(part) : () => {}
   let failure: Error | undefined
   stream.on('error', (error) => {
     failure ??= error
@@ -146,6 +148,7 @@ function openOutput(file: string | undefined, shell: Shell): Output {
       try {
         if (before) chmodSync(part, before.mode)
         renameSync(part, target)
+        keep()
       } catch (error) {
         throw failed(error as Error)
       }
@@ -153,6 +156,7 @@ function openOutput(file: string | undefined, shell: Shell): Output {
     discard: async () => {
       await close()
       if (isWhole) rmSync(part, { force: true })
+      keep()
     },
   }
 }

@@ -8,7 +8,7 @@ import { Button } from '../../design/button.tsx'
 import { TextField } from '../../design/field.tsx'
 import { Notice } from '../../design/states.tsx'
 import { go, place } from '../../router/router.ts'
-import { identity, signIn } from '../../shell/session.ts'
+import { identity, signedIn, signIn } from '../../shell/session.ts'
 import { returnTarget } from './return-target.ts'
 import { signInText as text } from './text.ts'
 
@@ -44,6 +44,11 @@ export function SignIn() {
     history.replaceState(history.state, '', location.pathname + location.search)
     void enter({ code })
   }, [])
+  // The person may have signed in again in another tab, and then reloaded this page. Without
+  // `return`, a person who is signed in can add a credential to the session.
+  useEffect(() => {
+    if (signedIn.value && query.has('return') && !code && !failure) go(back, { replace: true })
+  }, [signedIn.value])
   useEffect(() => {
     document.title = `${text.title} · ${document.documentElement.dataset['product'] ?? ''}`
   }, [])

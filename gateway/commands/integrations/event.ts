@@ -1,8 +1,8 @@
 /**
  * Converts a provider's webhook into a source event of the type `<provider>.<resource>.<verb>`. The
  * resource is the provider's name for the event. The verb is the event's action, or a fixed verb
- * for events without an action or with one that cannot be part of a type. Requests are
- * authenticated beforehand, in `signature.ts`.
+ * for events without an action or with one that cannot be part of a type. Requests are authenticated
+ * beforehand, in `signature.ts`.
  */
 import { createHash } from 'node:crypto'
 import type { JsonObject } from '../../../protocol/common.ts'

@@ -93,6 +93,7 @@ t.test('names are resolved to ids', async (t) => {
     { id: 'agt_01M8066DA0XZ9JH6CC5Q8B059D', name: 'support' },
     { id: 'agt_01M8066DA0XZ9JH6CC5Q8B059E', name: 'twin' },
     { id: 'agt_01M8066DA0XZ9JH6CC5Q8B059F', name: 'twin' },
+    { id: 'agt_01M8066DA0XZ9JH6CC5Q8B059G', name: 'team: support' },
   ]
   const asked: string[] = []
   const transport = new Transport({
@@ -111,6 +112,7 @@ t.test('names are resolved to ids', async (t) => {
   t.strictSame(await get('support'), { id: agents[0]?.id })
   t.strictSame(await get(agents[1]?.id ?? ''), { id: agents[1]?.id })
   t.equal(asked.length, 1, 'an id is not looked up')
+  t.strictSame(await get('team: support'), { id: agents.at(-1)?.id })
   await t.rejects(get('twin'), { name: 'Mistake', message: /2 agents: agt_.*E, agt_.*F/ })
   await t.rejects(get('supprot'), { name: 'Mistake', message: /Did you mean "support"/ })
   t.strictSame(

@@ -1,7 +1,10 @@
 /** The command line as a process whose standard streams fail. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, openSync } from 'node:fs'
+import { existsSync, openSync, readdirSync, watch } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import t from 'tap'
 import { program } from '../../../nodes/commands/child.ts'
@@ -16,6 +19,35 @@ t.test('output to a full disk is a mistake', { skip: !existsSync('/dev/full') },
   ])
   t.match(notes, /^Standard output cannot be written: ENOSPC: [^\n]*\n$/)
   t.equal(code, 1)
+})
+
+t.test('an interrupted export leaves no incomplete file', async (t) => {
+  const folder = t.testdir({})
+  const schema = { identity_column: 'k', columns: [{ name: 'k', type: 'string' }] }
+  const server = createServer(({ url = '' }, answer) => {
+    if (url.includes('/query')) return
+    answer.setHeader('content-type', 'application/json')
+    answer.end(JSON.stringify({ items: [{ id: 'tbl_1', name: 'orders', schema }] }))
+  })
+  await new Promise<void>((ready) => server.listen(0, '127.0.0.1', ready))
+  t.teardown(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const watcher = watch(folder)
+  t.teardown(() => watcher.close())
+  const begun = once(watcher, 'change')
+  const child = spawn(
+    process.execPath,
+    [...program(), 'table', 'export', 'orders', join(folder, 'orders.csv'), '--key', 'bat_k'],
+    { env: { ...process.env, BATON_URL: url }, stdio: ['ignore', 'ignore', 'pipe'] },
+  )
+  await begun
+  t.match(readdirSync(folder), [/^orders\.csv\..*\.part$/])
+  child.kill('SIGINT')
+  t.strictSame(await once(child, 'exit'), [null, 'SIGINT'])
+  t.strictSame(readdirSync(folder), [])
 })
 
 t.test('a command succeeds although its remarks are not read', async (t) => {

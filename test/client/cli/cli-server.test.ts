@@ -55,6 +55,21 @@ function artifact({ url, headers }: IncomingMessage, answer: ServerResponse): vo
   answer.writeHead(start > 0 ? 206 : 200).end(bytes.subarray(start))
 }
 
+t.test('a refused subscription sets the exit code of streams', async (t) => {
+  for (const [event, expected] of [
+    ['subscription.refused', 1],
+    ['subscription.ended', 0],
+  ] as const) {
+    const frame = { subscription: 'run=run_1', event, data: {} }
+    const baton = await commandsTo(t, (_, answer) => {
+      answer.writeHead(200, { 'content-type': 'text/event-stream' })
+      answer.end(`data: ${JSON.stringify(frame)}\n\n`)
+    })
+    const { code, out } = await baton(['streams', 'run=run_1'])
+    t.strictSame([code, JSON.parse(out)], [expected, frame])
+  }
+})
+
 t.test('a download continues from its partial file', async (t) => {
   const baton = await commandsTo(t, artifact)
   const file = join(t.testdir({}), 'got.txt')

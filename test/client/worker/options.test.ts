@@ -1,6 +1,6 @@
 /** Workers whose options cannot be used or are rejected by the service. */
 import t from 'tap'
-import { stand } from './stand.ts'
+import { jobOf, settled, stand } from './stand.ts'
 
 t.test('a worker with an address or a key that cannot be used is not created', async (t) => {
   for (const url of ['127.0.0.1:8080', 'nonsense', 'ftp://a.test', 'http://a.test#x'])
@@ -16,6 +16,35 @@ t.test('a worker with an address or a key that cannot be used is not created', a
   }
   for (const url of ['http://a.test/', 'HTTPS://a.test/base', 'ws://a.test', 'wss://a.test'])
     t.doesNotThrow(() => stand({ url, key: '', actions: {} }))
+})
+
+t.test('files are published over HTTP, whatever scheme the address has', async (t) => {
+  const asked: string[] = []
+  t.intercept(globalThis, 'fetch', {
+    value: async (url: string) => {
+      asked.push(url)
+      return new Response('{"id":"art_1","name":"a","mime_type":"b","size_bytes":1}', {
+        status: 201,
+        headers: { 'content-type': 'application/json' },
+      })
+    },
+  })
+  for (const url of ['ws://a.test', 'WSS://a.test/base', 'https://a.test']) {
+    const { worker, peer } = stand({
+      url,
+      actions: { work: (_, { publish }) => publish(Buffer.from('x'), { name: 'a' }) },
+    })
+    void worker.start()
+    peer().accept()
+    await peer().give(jobOf('work'))
+    await settled()
+    t.match(peer().last('job.report').result, { type: 'artifact', id: 'art_1' })
+  }
+  t.strictSame(asked, [
+    'http://a.test/v1/projects/default/artifacts',
+    'httpS://a.test/base/v1/projects/default/artifacts',
+    'https://a.test/v1/projects/default/artifacts',
+  ])
 })
 
 t.test('a worker ends when a socket cannot be created', async (t) => {

@@ -36,6 +36,15 @@ async function tryOut(browser: Browser): Promise<void> {
     await page.getByRole('menuitem', { name: 'Sign out' }).click()
     await page.waitForURL(/\/sign-in/)
     t.equal(await page.evaluate(`fetch('/v1/projects').then((answer) => answer.status)`), 401)
+    const answer = await context.request.post(`${s.url}/v1/auth/console/sessions`, {
+      data: { credential: s.key },
+      headers: { origin: s.url },
+    })
+    t.equal(answer.status(), 201)
+    await page.goto(`${s.url}/sign-in`)
+    await page.getByLabel('API key or personal token').waitFor()
+    await page.goto(`${s.url}/sign-in?return=%2Fp%2Fdefault%2Fruns`)
+    await page.waitForURL(`${s.url}/p/default/runs`)
     await context.close()
   })
 
