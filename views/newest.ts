@@ -22,7 +22,7 @@ export const newestListing = (
  * Reads a page of a project's records in a table that match conditions, newest first.
  * @param table the table, with the index to use if SQLite should not choose.
  */
-export const newest = <T>(
+export const newestRecords = <T>(
   store: Store,
   table: string,
   project: number,

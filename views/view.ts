@@ -22,7 +22,7 @@ import { refuse } from '../protocol/errors.ts'
 import type { ViewQueries } from '../protocol/queries/views.ts'
 import { defaultTiming } from '../protocol/workers/timing.ts'
 import type { InParts } from './define-view.ts'
-import { openStore, remove } from './files/file.ts'
+import { openStore, removeFile } from './files/file.ts'
 import type { Store } from './store.ts'
 import type { DistanceEngine } from './tables/tables/vectors/distance.ts'
 import { armsOf, bufferedKinds, queryOf, upkeeps } from './views.ts'
@@ -344,7 +344,7 @@ export class View {
   /** Discards all rows: the journal must be applied from its first message. */
   reset(): void {
     this.#store.db.close()
-    remove(this.#file)
+    removeFile(this.#file)
     this.#store = openStore(this.#file)
     this.#position = this.#saved = start
     this.#waiting = this.#open = 0

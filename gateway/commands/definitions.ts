@@ -22,12 +22,15 @@ import { findAgent } from '../sessions/definition.ts'
 
 type Usage = ViewQueries['skill_usage']['reply']['items']
 
-const imported: Prepare = (_, { body }) => {
+const importSkill: Prepare = (_, { body }) => {
   const skill = readSkill(String(body['content']), body['name'] as string | undefined)
   return isRefusal(skill) ? skill : { input: { skill } }
 }
 /** Refuses a request that would change a skill of the organization through a project route. */
-async function ownSkill({ directory }: Edge, { slots }: Call): Promise<Prepared | Refusal> {
+async function requireProjectSkill(
+  { directory }: Edge,
+  { slots }: Call,
+): Promise<Prepared | Refusal> {
   const known = await directory.organization()
   if (isRefusal(known)) return known
   return getOwn(known.skills, slots['id'] ?? '') === undefined
@@ -101,7 +104,10 @@ const total = (usage: Usage): number => usage.reduce((sum, { agent_count }) => s
  * number of holds granted so far, then the number of assignments (S2 of
  * protocol/agents/capabilities.ts).
  */
-async function seen({ world, directory }: Edge, { slots }: Call): Promise<Prepared | Refusal> {
+async function readDeletionFacts(
+  { world, directory }: Edge,
+  { slots }: Call,
+): Promise<Prepared | Refusal> {
   const id = slots['id'] ?? ''
   const organization = world.organization()
   const grants = await world.ask(
@@ -114,7 +120,7 @@ async function seen({ world, directory }: Edge, { slots }: Call): Promise<Prepar
   return isRefusal(usage) ? usage : { input: { seen: { grants, assigned: total(usage) } } }
 }
 
-const inbox: Prepare = async (edge, call) => {
+const addInboxDomain: Prepare = async (edge, call) => {
   const { inbox_domain: domain } = edge.world.settings
   if (domain !== undefined) return { input: { domain } }
   const agent = await findAgent(edge, scopeId(edge, call), { id: call.slots['id'] ?? '' })
@@ -123,16 +129,16 @@ const inbox: Prepare = async (edge, call) => {
 
 /** Preparations of the command rows, by row name. */
 export const definitionPreparations: Readonly<Record<string, Prepare>> = {
-  'skill.import': imported,
-  'skill.import_organization': imported,
-  'skill.replace': ownSkill,
-  'skill.delete': ownSkill,
-  'skill.delete_organization': seen,
+  'skill.import': importSkill,
+  'skill.import_organization': importSkill,
+  'skill.replace': requireProjectSkill,
+  'skill.delete': requireProjectSkill,
+  'skill.delete_organization': readDeletionFacts,
   'agent.assign_toolkits': (edge, call) => ({
     answer: () => toolkitAssignments(edge, scopeId(edge, call), call.slots['id'] ?? ''),
   }),
   'agent.assign_skills': assignSkills,
-  'agent.inbox': inbox,
+  'agent.inbox': addInboxDomain,
 }
 
 const listed = <T>(items: readonly T[] | Refusal) =>

@@ -29,7 +29,7 @@ export function openStore(file: string): Store {
       }
     }
     db.close()
-    remove(file)
+    removeFile(file)
   }
   throw new Error(`view: ${file} cannot be recreated`)
 }
@@ -61,7 +61,7 @@ function checked(store: Store): Store {
   return store
 }
 /** Deletes a view's file and its logs. */
-export function remove(file: string): void {
+export function removeFile(file: string): void {
   if (file !== ':memory:')
     for (const suffix of ['', '-wal', '-shm']) rmSync(`${file}${suffix}`, { force: true })
 }

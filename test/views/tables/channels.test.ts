@@ -10,7 +10,7 @@ import { itemsThatFit, page as paged, planPage } from '../../../views/page.ts'
 import type { Value } from '../../../views/store.ts'
 import { Store } from '../../../views/store.ts'
 import { planChannels } from '../../../views/tables/channels/channels.ts'
-import { matchOf, search } from '../../../views/tables/channels/message-search.ts'
+import { matchOf, searchMessages } from '../../../views/tables/channels/message-search.ts'
 import { messageListing, placesOf } from '../../../views/tables/channels/messages.ts'
 
 function database(): Database.Database {
@@ -89,10 +89,10 @@ t.test('a search text is treated as phrases, whatever it contains', (t) => {
     'x'.repeat(256),
     words(16),
   ]) {
-    t.same(search(store, 1, { q, viewer: { id: 'a', admin: false } }), { items: [] }, q)
+    t.same(searchMessages(store, 1, { q, viewer: { id: 'a', admin: false } }), { items: [] }, q)
   }
   t.match(
-    search(store, 1, { q: words(17), viewer: { id: 'a', admin: false } }),
+    searchMessages(store, 1, { q: words(17), viewer: { id: 'a', admin: false } }),
     { refused: 'bad_request', details: { fields: [{ field: 'q', actual: 17 }] } },
     'no word is left out',
   )
@@ -135,12 +135,12 @@ t.test('a page of a search reveals nothing about hits that the caller cannot rea
   const pages = () => {
     const found: string[][] = []
     for (let after: readonly Value[] | undefined, more = true; more; ) {
-      const page = search(store, 1, {
+      const page = searchMessages(store, 1, {
         q: 'word',
         viewer,
         limit: 2,
         ...(after && { after }),
-      }) as Exclude<ReturnType<typeof search>, Refusal>
+      }) as Exclude<ReturnType<typeof searchMessages>, Refusal>
       found.push(page.items.map(({ id }) => id))
       after = page.position
       more = after !== undefined

@@ -17,7 +17,7 @@ import { type Patch, patch } from '../../../protocol/patch.ts'
 import type { ViewQueries } from '../../../protocol/queries/views.ts'
 import type { Workflow } from '../../../protocol/workflows/rows.ts'
 import type { Spec } from '../../../protocol/workflows/spec.ts'
-import { newest, recordWith } from '../../newest.ts'
+import { newestRecords, recordWith } from '../../newest.ts'
 import type { Page, Paging } from '../../page.ts'
 import { type Store, WriteBackCache } from '../../store.ts'
 import type { Watch } from '../runs/waiting.ts'
@@ -105,7 +105,7 @@ export const actionList = <T extends Definition>(
   store: Store,
   project: number,
   input: Paging,
-): Page<T> => newest(store, 'actions', project, [], input)
+): Page<T> => newestRecords(store, 'actions', project, [], input)
 /** Returns an action by id or by name, or `not_found` if there is no such action. */
 export function actionGet<T extends Definition>(
   store: Store,

@@ -2,7 +2,7 @@
 import type { OrganizationAction } from '../../../protocol/actions/organization-rows.ts'
 import type { Action } from '../../../protocol/actions/rows.ts'
 import { defineView } from '../../define-view.ts'
-import { watch } from '../workers/workers.ts'
+import { watchOf } from '../workers/workers.ts'
 import { actionLog } from './actions.ts'
 import { actionGet, actionList, actionsOf, applyActions, callable } from './definitions.ts'
 import { invocationList } from './invocations.ts'
@@ -55,7 +55,7 @@ export const actions = defineView({
       actionGet<OrganizationAction>(store, project, 'id', action_id),
     'invocation.list': ({ store, project }, input) => invocationList(store, project, input),
     callable: ({ store, project, now }, { name }) =>
-      callable(store, project, watch(store, project, now), name),
+      callable(store, project, watchOf(store, project, now), name),
     shared_actions: ({ store, project }, { name }) => ({
       items: actionsOf<OrganizationAction>(store, project, name),
     }),

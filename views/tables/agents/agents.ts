@@ -5,7 +5,7 @@ import type { Event, PlacedEntry } from '../../../protocol/entry.ts'
 import { type Refusal, refuse } from '../../../protocol/errors.ts'
 import { patch } from '../../../protocol/patch.ts'
 import { equalityConditions } from '../../conditions.ts'
-import { newest, recordWith } from '../../newest.ts'
+import { newestRecords, recordWith } from '../../newest.ts'
 import type { Page, Paging } from '../../page.ts'
 import type { Store } from '../../store.ts'
 
@@ -70,7 +70,7 @@ export interface AgentFilters extends Paging {
 }
 /** Returns agents of a project, newest first. */
 export const agentList = (store: Store, project: number, input: AgentFilters): Page<Agent> =>
-  newest(
+  newestRecords(
     store,
     'agents',
     project,

@@ -9,7 +9,7 @@ import { parseTimestamp } from '../../../protocol/common.ts'
 import type { PlacedEntry } from '../../../protocol/entry.ts'
 import { patch } from '../../../protocol/patch.ts'
 import { type Condition, equalityConditions } from '../../conditions.ts'
-import { type Ids, idsAfter, newest, type Position, recordWith } from '../../newest.ts'
+import { type Ids, idsAfter, newestRecords, type Position, recordWith } from '../../newest.ts'
 import type { Page, Paging } from '../../page.ts'
 import type { Store } from '../../store.ts'
 import { inReadableSession, viewerValues } from '../sessions/visibility.ts'
@@ -80,7 +80,8 @@ export const artifactList = (
   store: Store,
   project: number,
   input: ArtifactListing,
-): Page<ArtifactRecord> => newest(store, 'artifacts', project, artifactConditions(input), input)
+): Page<ArtifactRecord> =>
+  newestRecords(store, 'artifacts', project, artifactConditions(input), input)
 /** Returns a page of all artifact ids of a project, regardless of who may read the artifacts. */
 export const artifactIds = (store: Store, project: number, position: Position): Ids =>
   idsAfter(store, 'artifacts', project, [], position)

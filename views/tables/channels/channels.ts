@@ -88,7 +88,7 @@ const markOf = (store: Store, { n }: ChannelRow, member: string): number | undef
   )?.last_read
 
 /** Returns a channel; undefined if the viewer may not read its messages and members. */
-export function readable(
+export function readableChannel(
   store: Store,
   project: number,
   { id, viewer }: OfChannel,
@@ -101,13 +101,13 @@ export function readable(
  * Returns the facts that decide whether the viewer may follow the channel, as of the cursor `at`.
  * Returns `not_found` if the viewer may not read the channel.
  */
-export function access(
+export function channelAccess(
   store: Store,
   project: number,
   input: OfChannel,
   at: number,
 ): { private: boolean; member: boolean; at: number } | Refusal {
-  const row = readable(store, project, input)
+  const row = readableChannel(store, project, input)
   return row
     ? { private: row.private !== 0, member: markOf(store, row, input.viewer.id) !== undefined, at }
     : missingChannel
@@ -200,7 +200,7 @@ export function memberList(
   project: number,
   input: Paging & OfChannel,
 ): Page<ChannelMember> | Refusal {
-  const channel = readable(store, project, input)
+  const channel = readableChannel(store, project, input)
   if (!channel) return missingChannel
   return readPage(
     store,

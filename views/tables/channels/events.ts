@@ -23,7 +23,7 @@ import {
   type ChannelRow,
   channelRow,
   missingChannel,
-  readable,
+  readableChannel,
   type WithViewer,
 } from './channels.ts'
 import { addExchange, endExchange } from './exchanges.ts'
@@ -283,7 +283,7 @@ export function channelEventPage(
   project: number,
   input: WithViewer & { readonly id: string; readonly since?: number; readonly limit?: number },
 ): { items: readonly ChannelEventRecord[]; next_sequence?: number; has_more: boolean } | Refusal {
-  const channel = readable(store, project, input)
+  const channel = readableChannel(store, project, input)
   if (!channel) return missingChannel
   const limit = limitOf(input)
   const { items, more } = shownOf(after(store, channel, input.since ?? 0, limit + 1), limit)

@@ -8,7 +8,7 @@ import type { Refusal } from '../../../protocol/errors.ts'
 import { equalityConditions } from '../../conditions.ts'
 import { type Page, type Paging, readPage } from '../../page.ts'
 import type { Store } from '../../store.ts'
-import { type ChannelRow, missingChannel, readable, type WithViewer } from './channels.ts'
+import { type ChannelRow, missingChannel, readableChannel, type WithViewer } from './channels.ts'
 
 type Of<T extends ExchangeEvent['type']> = Extract<ExchangeEvent, { type: T }>
 interface ExchangeRow {
@@ -91,7 +91,7 @@ export function exchangeList(
   input: Paging &
     WithViewer & { readonly id: string; readonly agent_id?: string; readonly status?: string },
 ): Page<ExchangeRecord> | Refusal {
-  const channel = readable(store, project, input)
+  const channel = readableChannel(store, project, input)
   if (!channel) return missingChannel
   const { agent_id, status } = input
   return readPage<ExchangeRow, ExchangeRecord>(

@@ -7,7 +7,7 @@ import type { ChannelMessage } from '../../../protocol/channels/schema.ts'
 import { type Refusal, refuseFields } from '../../../protocol/errors.ts'
 import { limitOf, MAX_PAGE_CHARACTERS, type Page, type Paging } from '../../page.ts'
 import type { Store, Value } from '../../store.ts'
-import { readable, type WithViewer } from './channels.ts'
+import { readableChannel, type WithViewer } from './channels.ts'
 import { type MessageRow, messageRecord } from './messages.ts'
 
 /** Maximum number of hits that one statement reads. */
@@ -71,7 +71,7 @@ interface Hit extends MessageRow {
  * newest first. Messages of other channels do not match, so neither the length of a page nor its
  * cursor reveals them. A text with more than `MAX_PHRASES` words is refused.
  */
-export function search(
+export function searchMessages(
   store: Store,
   project: number,
   input: Paging & WithViewer & { readonly q: string; readonly channel_id?: string },
@@ -86,7 +86,9 @@ export function search(
     })
   const { viewer, channel_id } = input
   const channel =
-    channel_id === undefined ? undefined : readable(store, project, { id: channel_id, viewer })
+    channel_id === undefined
+      ? undefined
+      : readableChannel(store, project, { id: channel_id, viewer })
   const match =
     channel_id !== undefined && !channel
       ? undefined

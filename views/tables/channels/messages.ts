@@ -10,7 +10,7 @@ import { type Patch, patch } from '../../../protocol/patch.ts'
 import { equalityConditions } from '../../conditions.ts'
 import { type Listing, type Page, type Paging, readPage } from '../../page.ts'
 import type { Store } from '../../store.ts'
-import { type ChannelRow, missingChannel, readable, type WithViewer } from './channels.ts'
+import { type ChannelRow, missingChannel, readableChannel, type WithViewer } from './channels.ts'
 
 /** A row of a message. The number of replies is stored separately from the record. */
 export interface MessageRow {
@@ -178,7 +178,7 @@ export function messageGet(
   project: number,
   input: WithViewer & { readonly id: string; readonly message_id: string },
 ): ChannelMessage | Refusal {
-  const channel = readable(store, project, input)
+  const channel = readableChannel(store, project, input)
   if (!channel) return missingChannel
   const row = find(store, channel, input.message_id)
   return row
@@ -224,7 +224,7 @@ export function messageList(
   project: number,
   input: Filters & WithViewer & { readonly id: string },
 ): Page<ChannelMessage> | Refusal {
-  const channel = readable(store, project, input)
+  const channel = readableChannel(store, project, input)
   if (!channel) return missingChannel
   return readPage(store, messageListing(channel.n, input), input, messageRecord)
 }

@@ -2,8 +2,8 @@
 import { defineView } from '../../define-view.ts'
 import { applyAudit } from '../access/audit.ts'
 import {
-  access,
   agentsOf,
+  channelAccess,
   channelGet,
   channelList,
   channelRow,
@@ -12,7 +12,7 @@ import {
 } from './channels.ts'
 import { applyChannel, channelEventPage, channelEvents } from './events.ts'
 import { exchangeList } from './exchanges.ts'
-import { search } from './message-search.ts'
+import { searchMessages } from './message-search.ts'
 import { deleteDropped, hasDropped, messageFacts, messageGet, messageList } from './messages.ts'
 
 const tables = `
@@ -99,14 +99,15 @@ export const channels = defineView({
     'channel.exchanges': ({ store, project }, input) => exchangeList(store, project, input),
     'channel.messages': ({ store, project }, input) => messageList(store, project, input),
     'channel.message': ({ store, project }, input) => messageGet(store, project, input),
-    'channel.search': ({ store, project }, input) => search(store, project, input),
+    'channel.search': ({ store, project }, input) => searchMessages(store, project, input),
     'channel.events': ({ store, project }, input) => channelEventPage(store, project, input),
     channel_events: ({ store, project, oldest, current }, input) => ({
       ...channelEvents(store, project, input, oldest),
       current,
     }),
     channel_agents: ({ store, project }, { id }) => agentsOf(store, project, id),
-    channel_access: ({ store, project, current }, input) => access(store, project, input, current),
+    channel_access: ({ store, project, current }, input) =>
+      channelAccess(store, project, input, current),
     channel_facts: ({ store, project }, { id, message_id }) =>
       messageFacts(channelRow(store, project, id), store, message_id),
     channels_of: ({ store, project }, { member_id }) => channelsOf(store, project, member_id),

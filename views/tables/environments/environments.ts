@@ -6,7 +6,7 @@ import { recordPatch } from '../../../protocol/environments/record.ts'
 import type { Environment } from '../../../protocol/environments/schema.ts'
 import { type Patch, patch } from '../../../protocol/patch.ts'
 import { type Condition, equalityConditions } from '../../conditions.ts'
-import { type Ids, idsAfter, newest, type Position, recordWith } from '../../newest.ts'
+import { type Ids, idsAfter, newestRecords, type Position, recordWith } from '../../newest.ts'
 import type { Page, Paging } from '../../page.ts'
 import type { Store } from '../../store.ts'
 
@@ -64,7 +64,7 @@ export function environmentList(store: Store, project: number, input: Listing): 
       '(destroyed_at IS NULL OR destroyed_at >= ?)',
       parseTimestamp(destroyed_since) ?? 0,
     ])
-  return newest(store, 'environments', project, conditions, input)
+  return newestRecords(store, 'environments', project, conditions, input)
 }
 
 /** Returns the ids of a project's environments after an id, without destroyed environments. */

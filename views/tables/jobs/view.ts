@@ -1,6 +1,6 @@
 /** The view of jobs. */
 import { defineView } from '../../define-view.ts'
-import { connectedWorkers, watch } from '../workers/workers.ts'
+import { connectedWorkers, watchOf } from '../workers/workers.ts'
 import { applyQueue, leases, runJobs } from './jobs.ts'
 import { queueList } from './queues.ts'
 
@@ -37,7 +37,7 @@ export const jobs = defineView({
   tables,
   queries: {
     'run.jobs': ({ store, project, now }, input) =>
-      runJobs(store, project, input, watch(store, project, now)),
+      runJobs(store, project, input, watchOf(store, project, now)),
     'queue.list': ({ store, project }) =>
       queueList(store, project, connectedWorkers(store, project)),
     leases: ({ store, project }, { session }) => leases(store, project, session),

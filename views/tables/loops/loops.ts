@@ -6,7 +6,7 @@ import type { LoopEvent } from '../../../protocol/loops/events.ts'
 import type { Loop } from '../../../protocol/loops/schema.ts'
 import { patch } from '../../../protocol/patch.ts'
 import { equalityConditions } from '../../conditions.ts'
-import { newest, recordWith } from '../../newest.ts'
+import { newestRecords, recordWith } from '../../newest.ts'
 import type { Page, Paging } from '../../page.ts'
 import { changeRecord, recordCache } from '../../records.ts'
 import type { Store } from '../../store.ts'
@@ -103,7 +103,7 @@ interface LoopFilters extends Paging {
 }
 /** Returns loops of a project, newest first. */
 export const loopList = (store: Store, project: number, input: LoopFilters): Page<Loop> =>
-  newest(
+  newestRecords(
     store,
     'loops INDEXED BY loops_new',
     project,

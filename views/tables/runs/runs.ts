@@ -187,7 +187,7 @@ export const runOfKey = (store: Store, project: number, stem: string): { id?: st
  * Finds the project of a run among all projects of the partition. Returns an empty object if the
  * partition has no such run.
  */
-export function locate(store: Store, id: string): { project?: string } {
+export function locateRun(store: Store, id: string): { project?: string } {
   const row = store.one<{ project: string }>(
     'SELECT projects.id AS project FROM runs JOIN projects ON projects.n = runs.project WHERE runs.id = ?',
     id,

@@ -22,7 +22,7 @@ import {
 } from '../../page.ts'
 import type { Store, Value } from '../../store.ts'
 import { jobsById } from '../jobs/jobs.ts'
-import { watch } from '../workers/workers.ts'
+import { watchOf } from '../workers/workers.ts'
 import {
   equalities,
   type RunFilters,
@@ -153,7 +153,7 @@ function searchOf(store: Store, project: number, now: number, input: RunQuestion
   ]
   const scan = (...more: readonly Condition[]): Scan => ({ index, conditions: [...fixed, ...more] })
   const jobs = jobsById(store, project)
-  const watching = waiting_on && watch(store, project, now)
+  const watching = waiting_on && watchOf(store, project, now)
   const accepts = ({ n, ...row }: Hit): boolean => {
     const record = recordOf(store, row)
     const { id, created_at } = row

@@ -4,11 +4,11 @@ import type { RunStep } from '../../../protocol/runs/schema.ts'
 import { defineView, type QueryContext } from '../../define-view.ts'
 import { type IncludeQuery, type Paging, wants } from '../../page.ts'
 import { jobsById } from '../jobs/jobs.ts'
-import { watch } from '../workers/workers.ts'
+import { watchOf } from '../workers/workers.ts'
 import { feed } from './feed.ts'
 import { runCount, runList, workflowRuns } from './list.ts'
 import { missingRun, runRow } from './run-row.ts'
-import { applyRun, locate, runDetail, runOfKey } from './runs.ts'
+import { applyRun, locateRun, runDetail, runOfKey } from './runs.ts'
 import { stepsOf } from './steps.ts'
 import { eventPage, timeline } from './timeline.ts'
 import { waitingOfStep } from './waiting.ts'
@@ -20,7 +20,7 @@ function runSteps(
   const run = runRow(store, project, input.id)
   if (!run) return missingRun
   if (!wants(input, 'waiting_on')) return { items: stepsOf(store, run) }
-  const watching = watch(store, project, now)
+  const watching = watchOf(store, project, now)
   const jobs = jobsById(store, project)
   return {
     items: stepsOf(store, run).map((step) => {
@@ -101,7 +101,7 @@ export const runs = defineView({
     'run.list': ({ store, project, now }, input) => runList(store, project, now, input),
     'run.count': ({ store, project, now }, input) => runCount(store, project, now, input),
     'run.get': ({ store, project, now }, input) =>
-      runDetail(store, project, input, watch(store, project, now)),
+      runDetail(store, project, input, watchOf(store, project, now)),
     'run.steps': runSteps,
     'run.events': ({ store, project }, input) => eventPage(store, project, input),
     'workflow.runs': ({ store, project }, input) => workflowRuns(store, project, input),
@@ -111,7 +111,7 @@ export const runs = defineView({
     }),
     feed: ({ store, project, current, oldest }, input) =>
       feed(store, project, input, current, oldest),
-    locate: ({ store }, { run_id }) => locate(store, run_id),
+    locate: ({ store }, { run_id }) => locateRun(store, run_id),
     run_of_key: ({ store, project }, { stem }) => runOfKey(store, project, stem),
   },
 })

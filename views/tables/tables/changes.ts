@@ -12,10 +12,10 @@ import { identityOf } from '../../../protocol/tables/row-data.ts'
 import type { TableRow, TableSchema } from '../../../protocol/tables/schema.ts'
 import type { Store } from '../../store.ts'
 import {
-  counts,
+  countCache,
   countsOf,
   type Defined,
-  definitions,
+  definitionCache,
   missingTable,
   tableOf,
 } from './definitions.ts'
@@ -90,14 +90,14 @@ function update(store: Store, defined: Defined, event: Of<'table.updated'>): voi
   const adds = onlyAdds(defined.table.schema, table.schema)
   if (!adds) dropAddedOrders(store, defined.n)
   const hides = countsOf(store, defined).rows > 0 && (defined.hides || !adds)
-  definitions(store).set(table.id, { ...defined, table, hides })
+  definitionCache(store).set(table.id, { ...defined, table, hides })
 }
 function remove(store: Store, defined: Defined): void {
   const { n, table } = defined
   dropOrders(store, n)
   store.run('DELETE FROM table_counts WHERE tbl = ?', n)
   store.run('INSERT INTO dropped_tables (tbl) VALUES (?)', n)
-  definitions(store).set(table.id, { ...defined, table: undefined })
+  definitionCache(store).set(table.id, { ...defined, table: undefined })
 }
 
 function applyChange(
@@ -115,7 +115,7 @@ function applyChange(
   else if (event.type === 'table.row_updated') replace(store, defined, orders, event.row, grown)
   else drop(store, defined, orders, event.row, grown)
   const { rows, bytes } = countsOf(store, defined)
-  counts(store).set(String(defined.n), {
+  countCache(store).set(String(defined.n), {
     rows: rows + grown.rows,
     bytes: bytes + grown.bytes,
     change: event.change,

@@ -3,7 +3,7 @@ import { timestamp } from '../../../protocol/common.ts'
 import { type Refusal, refuse } from '../../../protocol/errors.ts'
 import type { Table, TableSchema, TableStats } from '../../../protocol/tables/schema.ts'
 import { equalityConditions } from '../../conditions.ts'
-import { newest } from '../../newest.ts'
+import { newestRecords } from '../../newest.ts'
 import type { Page, Paging } from '../../page.ts'
 import { type Store, WriteBackCache } from '../../store.ts'
 import { everything } from './keys.ts'
@@ -28,7 +28,7 @@ interface DefinitionRow {
   readonly hides: number
   readonly record: string
 }
-export const definitions = (store: Store): WriteBackCache<Definition> =>
+export const definitionCache = (store: Store): WriteBackCache<Definition> =>
   store.cacheOf('tables', () => {
     return new WriteBackCache<Definition>(
       (id) => {
@@ -65,13 +65,13 @@ const isDefined = (definition: Definition | undefined): definition is Defined =>
 
 /** Returns the table with this id; undefined if the project does not have such a table. */
 export function tableOf(store: Store, project: number, id: string): Defined | undefined {
-  const definition = definitions(store).get(id)
+  const definition = definitionCache(store).get(id)
   return isDefined(definition) && definition.project === project ? definition : undefined
 }
 /** Returns the schema of a table by its number; undefined if there is no such table. */
 export function schemaOf(store: Store, n: number): TableSchema | undefined {
   const id = store.one<{ id: string }>('SELECT id FROM tables WHERE n = ?', n)?.id
-  return id === undefined ? undefined : definitions(store).get(id)?.table?.schema
+  return id === undefined ? undefined : definitionCache(store).get(id)?.table?.schema
 }
 /** The refusal for a table that the project does not have. */
 export const missingTable: Refusal = refuse(
@@ -90,7 +90,7 @@ export interface Counts {
   readonly change: number
 }
 /** Returns the cache of the counts by table number. */
-export const counts = (store: Store): WriteBackCache<Counts> =>
+export const countCache = (store: Store): WriteBackCache<Counts> =>
   store.cacheOf(
     'table_counts',
     () =>
@@ -111,14 +111,15 @@ export const counts = (store: Store): WriteBackCache<Counts> =>
       ),
   )
 export const countsOf = (store: Store, { n }: Definition): Counts =>
-  counts(store).get(String(n)) ?? { rows: 0, bytes: 0, change: 0 }
+  countCache(store).get(String(n)) ?? { rows: 0, bytes: 0, change: 0 }
 
 /** Returns tables of a project, newest first. */
 export const tableList = (
   store: Store,
   project: number,
   input: Paging & { readonly name?: string },
-): Page<Table> => newest(store, 'tables', project, equalityConditions({ name: input.name }), input)
+): Page<Table> =>
+  newestRecords(store, 'tables', project, equalityConditions({ name: input.name }), input)
 
 /** Approximate size, in bytes, of the key of a row in one order. */
 const KEY_BYTES = 80

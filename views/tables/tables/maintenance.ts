@@ -17,7 +17,7 @@ const MAX_ADDED_PER_TABLE = 8
 const MAX_ADDED = 64
 
 /** Performs one small part of the maintenance, if any is due. */
-export function maintain(store: Store): void {
+export function maintainTables(store: Store): void {
   const left = store.one<{ n: number; tbl: number; state: number }>(
     'SELECT n, tbl, state FROM table_orders WHERE state > 0 ORDER BY state DESC LIMIT 1',
   )

@@ -7,7 +7,7 @@ import { limitOf, type Page, type Paging, page } from '../../page.ts'
 import type { Store } from '../../store.ts'
 import { missingTable, tableOf } from './definitions.ts'
 import { rowRecord } from './rows.ts'
-import { select } from './selection.ts'
+import { selectRows } from './selection.ts'
 
 /**
  * Returns a page of the rows that match a filter. The `position` of the page is the sort key of its
@@ -24,7 +24,7 @@ export function* queryRows(
   const plan = planQuery(schema, input)
   if ('faults' in plan) return refuseFields(...plan.faults)
   const [last] = input.after ?? []
-  const rows = yield* select(
+  const rows = yield* selectRows(
     store,
     defined,
     plan,

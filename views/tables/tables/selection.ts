@@ -42,7 +42,7 @@ const PART = 1000
  * Returns the first `count` rows of a plan after a sort key; fewer if they exceed the size of a
  * page.
  */
-export function* select(
+export function* selectRows(
   store: Store,
   defined: Defined,
   { conditions, sort }: RowQueryPlan,

@@ -3,7 +3,7 @@ import { defineView } from '../../define-view.ts'
 import { applyAudit } from '../access/audit.ts'
 import { applyTable, rowGet, tableFacts } from './changes.ts'
 import { missingTable, tableList, tableOf, tableStats } from './definitions.ts'
-import { maintain, needsMaintenance } from './maintenance.ts'
+import { maintainTables, needsMaintenance } from './maintenance.ts'
 import { queryRows } from './query.ts'
 import { CODE_LENGTH, PREFIX_LENGTH } from './rows.ts'
 import { searchRows } from './search.ts'
@@ -72,7 +72,7 @@ CREATE TABLE dropped_tables (tbl INTEGER PRIMARY KEY);
 export const dataTables = defineView({
   kinds: { table: [applyAudit, applyTable] },
   tables,
-  upkeep: { isDue: needsMaintenance, perform: maintain },
+  upkeep: { isDue: needsMaintenance, perform: maintainTables },
   queries: {
     'table.list': ({ store, project }, input) => tableList(store, project, input),
     'table.get': ({ store, project }, { id }) => tableOf(store, project, id)?.table ?? missingTable,

@@ -9,7 +9,7 @@ import { patch } from '../../../protocol/patch.ts'
 import type { DeliveryEvent } from '../../../protocol/webhooks/delivery.ts'
 import type { DeliveryRecord, Webhook, WebhookEvent } from '../../../protocol/webhooks/rows.ts'
 import { equalityConditions } from '../../conditions.ts'
-import { newest, recordWith } from '../../newest.ts'
+import { newestRecords, recordWith } from '../../newest.ts'
 import type { Page, Paging } from '../../page.ts'
 import { type Store, WriteBackCache } from '../../store.ts'
 import { eventViewerValues, readableEvent } from '../sessions/visibility.ts'
@@ -65,7 +65,7 @@ export const webhookList = (
   project: number,
   input: Paging & { readonly enabled?: boolean },
 ): Page<Webhook> =>
-  newest(
+  newestRecords(
     store,
     'webhooks',
     project,
@@ -158,7 +158,7 @@ export function deliveryList(
 ): Page<DeliveryRecord> | Refusal {
   if (!find(store, project, input.webhook_id)) return missing
   const { webhook_id, viewer } = input
-  return newest(
+  return newestRecords(
     store,
     'deliveries',
     project,

@@ -1,6 +1,6 @@
 /** The view of workers. */
 import { defineView } from '../../define-view.ts'
-import { applyWorker, watch, workerList, workerModels } from './workers.ts'
+import { applyWorker, watchOf, workerList, workerModels } from './workers.ts'
 
 const tables = `
 CREATE TABLE workers (
@@ -20,7 +20,8 @@ export const workers = defineView({
   kinds: { worker: applyWorker },
   tables,
   queries: {
-    'catalog.worker_models': ({ store, project, now }) => workerModels(watch(store, project, now)),
+    'catalog.worker_models': ({ store, project, now }) =>
+      workerModels(watchOf(store, project, now)),
     'worker.list': ({ store, project, now, stale }, input) =>
       workerList(store, project, now, stale, input),
   },

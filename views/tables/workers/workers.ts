@@ -197,7 +197,7 @@ export function workerList(
  * that the service calls itself.
  * @param now Unix milliseconds.
  */
-export function watch(store: Store, project: number, now: number): Watch {
+export function watchOf(store: Store, project: number, now: number): Watch {
   let known: WorkerFilters[] | undefined
   const served = (action: string) =>
     actionsOf<Action>(store, project, action).some(({ endpoint_kind }) => endpoint_kind === 'http')

@@ -6,7 +6,7 @@ import { type Refusal, refuse } from '../../../protocol/errors.ts'
 import { patch } from '../../../protocol/patch.ts'
 import type { Workflow, WorkflowEvent, WorkflowVersion } from '../../../protocol/workflows/rows.ts'
 import type { Spec } from '../../../protocol/workflows/spec.ts'
-import { newest, recordWith } from '../../newest.ts'
+import { newestRecords, recordWith } from '../../newest.ts'
 import { type Page, type Paging, readPage } from '../../page.ts'
 import type { Store } from '../../store.ts'
 
@@ -96,7 +96,7 @@ export function findWorkflow(store: Store, project: number, name: string): Workf
 
 /** Returns workflows of a project, newest first, without their specs. */
 export const workflowList = (store: Store, project: number, input: Paging): Page<Workflow> =>
-  newest(store, 'workflows', project, [], input)
+  newestRecords(store, 'workflows', project, [], input)
 
 /** Returns a workflow with its latest spec, or `not_found` if there is no such workflow. */
 export function workflowGet(

@@ -28,7 +28,7 @@ import type { Page } from '../../../../views/page.ts'
 import type { Store } from '../../../../views/store.ts'
 import { applyTable, tableFacts } from '../../../../views/tables/tables/changes.ts'
 import { TEXT_BYTES } from '../../../../views/tables/tables/keys.ts'
-import { maintain, needsMaintenance } from '../../../../views/tables/tables/maintenance.ts'
+import { maintainTables, needsMaintenance } from '../../../../views/tables/tables/maintenance.ts'
 import { queryRows } from '../../../../views/tables/tables/query.ts'
 import { searchRows } from '../../../../views/tables/tables/search.ts'
 import { applyVectors } from '../../../../views/tables/tables/vectors/apply.ts'
@@ -249,7 +249,7 @@ function applyTo(store: Store, place: PlacedEntry): void {
 }
 /** Performs pending maintenance, in at most `steps` steps. */
 export function tidy(store: Store, steps = 1000): void {
-  for (let i = 0; i < steps && needsMaintenance(store); i++) maintain(store)
+  for (let i = 0; i < steps && needsMaintenance(store); i++) maintainTables(store)
 }
 
 /**

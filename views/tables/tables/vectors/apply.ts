@@ -5,12 +5,12 @@
 import type { Event, PlacedEntry } from '../../../../protocol/entry.ts'
 import type { TableEvent } from '../../../../protocol/tables/events.ts'
 import type { Store } from '../../../store.ts'
-import { definitions } from '../definitions.ts'
+import { definitionCache } from '../definitions.ts'
 import { dropIndex, forgetRow, indexOf, queueRow, requeueAll } from './indexes.ts'
 
 /** Applies an entry of a table. The rows of the table must already reflect the entry. */
 export function applyVectors(store: Store, { entry }: PlacedEntry): void {
-  const table = definitions(store).get(entry.id)?.n
+  const table = definitionCache(store).get(entry.id)?.n
   if (table === undefined || !indexOf(store, table)) return
   for (const any of entry.events as readonly Event[]) {
     const event = any as TableEvent

@@ -43,7 +43,7 @@ const MAX_LOOKED_UP = 500
 const DISTANCE = 'ifnull(vec_distance_cosine(v.vector, ?), 1.0)'
 
 /** Returns the first `count` rows after `beyond`. Rows without a vector are not ranked. */
-export function* nearest(search: Nearest): InParts<readonly RankedRow[]> {
+export function* nearestRows(search: Nearest): InParts<readonly RankedRow[]> {
   const { store, defined, conditions, vector } = search
   const best = new Best(search)
   const orders = ordersOf(store, defined.n).filter(({ reached }) => !reached)

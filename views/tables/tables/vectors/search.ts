@@ -24,7 +24,7 @@ import type { Store } from '../../../store.ts'
 import { countsOf, type Defined, missingTable, tableOf } from '../definitions.ts'
 import { type RowRecord, rowById, rowRecord } from '../rows.ts'
 import { countIndexed, isReady, useIndex } from './indexes.ts'
-import { type Nearest, nearest, type ResultPosition } from './rank.ts'
+import { type Nearest, nearestRows, type ResultPosition } from './rank.ts'
 import { rankByWords } from './words.ts'
 
 type Input = SemanticQueries['table_semantic']['input']
@@ -77,7 +77,7 @@ const recordOf =
 
 function* semanticPage(search: Search, input: Input & Paging): InParts<Page<TableRow>> {
   const beyond = positionOf(input.after)
-  const rows = yield* nearest({ ...search, beyond, count: limitOf(input) + 1 })
+  const rows = yield* nearestRows({ ...search, beyond, count: limitOf(input) + 1 })
   return page(rows, input, recordOf(search.defined), ({ distance, id }) => [distance, id])
 }
 function positionOf([distance, id]: NonNullable<Paging['after']> = []): ResultPosition | undefined {
@@ -87,7 +87,7 @@ function positionOf([distance, id]: NonNullable<Paging['after']> = []): ResultPo
 function* hybridPage(search: Search, input: Input & Paging): InParts<Page<TableRow>> {
   const { store, defined, conditions } = search
   const { window } = semanticLimits
-  const near = yield* nearest({ ...search, beyond: undefined, count: window })
+  const near = yield* nearestRows({ ...search, beyond: undefined, count: window })
   const words = [...new Set(tokensOf(input.query))]
   const found = yield* rankByWords({ store, defined, words, conditions })
   const shown = shownIn(input.after)
