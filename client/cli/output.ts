@@ -59,7 +59,10 @@ export function formatReply(reply: unknown, format: Format, width: number, zone?
     return (items ?? [reply]).map((record) => memberOf(record, path)).join('\n')
   }
   if (format === 'yaml' || items === undefined)
-    return escapeControls(stringify(reply, { lineWidth: format === 'yaml' ? 0 : width }).trimEnd())
+    // Only one line break is removed, because others at the end can belong to a text.
+    return escapeControls(
+      stringify(reply, { lineWidth: format === 'yaml' ? 0 : width }).replace(/\n$/, ''),
+    )
   return tableOf(items, format === 'wide' ? Number.POSITIVE_INFINITY : width, zone)
 }
 

@@ -55,7 +55,7 @@ export function addBlueprintExport(program: Command, shell: Shell): void {
       const address = (schemas ?? `${transport.url}/schemas`).replace(/\/+$/, '')
       const writing = { format, schemas: address }
       if (dir === undefined) {
-        shell.print(singleFile(exported, writing).trimEnd())
+        shell.print(singleFile(exported, writing).replace(/\n$/, ''))
         return
       }
       const files = filesOf(exported, writing)

@@ -53,11 +53,14 @@ t.test('text from others cannot move the cursor of the terminal', async (t) => {
 })
 
 t.test('yaml without control characters has the same content', async () => {
-  const text = fc.string({ unit: fc.constantFrom(...'a: -#"\t\u001b\u007f\u0085\u009b\u009d') })
+  const text = fc
+    .string({ unit: fc.constantFrom(...'a: -#"\n\t\u001b\u007f\u0085\u009b\u009d') })
+    // `yaml` 2.x reads another text than it writes if a text is white space with a line break.
+    .filter((one) => !/^[ \t\n]*\n[ \t\n]*$/.test(one))
   fc.assert(
     fc.property(fc.dictionary(text, text, { noNullPrototype: true }), (record) => {
       const yaml = formatReply(record, 'yaml', 80)
-      return !/[^\P{Cc}\n\t]/u.test(yaml) && isDeepStrictEqual(parse(yaml), record)
+      return !/[^\P{Cc}\n\t]/u.test(yaml) && isDeepStrictEqual(parse(`${yaml}\n`), record)
     }),
     { numRuns: 300 },
   )

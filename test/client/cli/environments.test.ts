@@ -20,6 +20,8 @@ t.test('a log that is followed shows only what was added', async (t) => {
   t.equal(addedTo('a\nb\n', 'a\nb\nc\n'), 'c\n')
   t.equal(addedTo('a\nb\n', 'a\nb\n'), '')
   t.equal(addedTo('', 'a\n'), 'a\n')
+  const ticks = 'tick\n'.repeat(3)
+  t.equal(addedTo(ticks, `${ticks}tick\n`, true), 'tick\n', 'an equal line was added')
   t.equal(addedTo('x\ny\n', 'a\nb\n'), undefined, 'everything was replaced')
   const long = Array.from({ length: 1000 }, (_, line) => `line ${line}\n`).join('')
   t.equal(addedTo(long, `${long.slice(5000)}next\n`), 'next\n', 'the beginning was cut off')
