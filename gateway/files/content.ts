@@ -4,6 +4,8 @@
  * sends the bytes.
  */
 import { tagsIn } from '../../protocol/conditional.ts'
+import { errorBody, refuse } from '../../protocol/errors.ts'
+import type { Answer } from '../http/respond.ts'
 
 /** The properties of a file that determine the response. `sha256` is lower-case hex. */
 interface ServedFile {
@@ -107,6 +109,23 @@ export function planContent(
     start,
     end,
   }
+}
+
+/**
+ * Returns the response without bytes that a plan requires: the file has not changed, does not match
+ * the condition, or has no such range. Returns undefined if bytes are sent.
+ */
+export function answerWithoutBytes(
+  { status, headers }: ContentPlan,
+  { size_bytes }: Pick<ServedFile, 'size_bytes'>,
+): Answer | undefined {
+  if (status === 304) return { status, headers }
+  if (status !== 412 && status !== 416) return undefined
+  const refusal =
+    status === 412
+      ? refuse('precondition_failed', undefined, 'The file does not match If-Match.')
+      : refuse('range_not_satisfiable', { size_bytes })
+  return { status, headers, body: errorBody(refusal) }
 }
 
 /**

@@ -7,7 +7,7 @@
 
 import type { Artifact } from '../../protocol/artifacts/schema.ts'
 import type { Origin } from '../../protocol/entry.ts'
-import { errorBody, isRefusal, type Refusal, refuse, refuseFields } from '../../protocol/errors.ts'
+import { isRefusal, type Refusal, refuse, refuseFields } from '../../protocol/errors.ts'
 import { isId } from '../../protocol/ids.ts'
 import { getOwn } from '../../protocol/lookup.ts'
 import type { CommandInput } from '../../protocol/queries/commands.ts'
@@ -17,7 +17,7 @@ import { limits } from '../../protocol/sessions/limits.ts'
 import { type Call, type Edge, scopeId } from '../call.ts'
 import { completeRemoval } from '../commands/artifacts/remove.ts'
 import { toQuota } from '../commands/artifacts/reservation.ts'
-import { planContent } from '../files/content.ts'
+import { answerWithoutBytes, planContent } from '../files/content.ts'
 import { eraseFile } from '../files/erase.ts'
 import { inspect } from '../files/file.ts'
 import { reportMissing } from '../files/missing.ts'
@@ -244,20 +244,10 @@ export async function sendFile(
       : undefined
   if (!file) return noFile
   if (isRefusal(file)) return file
-  const { status, headers, type, start, end } = planContent(file, call.incoming)
-  if (status === 304) return { status, headers }
-  if (status === 412)
-    return {
-      status,
-      headers,
-      body: errorBody(
-        refuse('precondition_failed', undefined, 'The file does not match If-Match.'),
-      ),
-    }
-  if (status === 416) {
-    const refusal = refuse('range_not_satisfiable', { size_bytes: file.size_bytes })
-    return { status, headers, body: errorBody(refusal) }
-  }
+  const plan = planContent(file, call.incoming)
+  const short = answerWithoutBytes(plan, file)
+  if (short) return short
+  const { status, headers, type, start, end } = plan
   exchange.onClose(await room.acquire(file.size_bytes))
   let bytes: Uint8Array | undefined
   try {

@@ -60,7 +60,6 @@ export function createMailReader(
   max: number,
   dns: readonly string[],
   later: (ms: number, run: () => void) => () => void,
-  { deadline = DEADLINE_MS } = {},
 ): MailReader {
   const resourceLimits = {
     ...HEAP,
@@ -106,7 +105,7 @@ export function createMailReader(
       try {
         return await new Promise<MessageRead>((resolve, reject) => {
           Object.assign(reading, { resolve, reject })
-          const allowed = deadline + (message.raw.length / 2 ** 20) * MS_PER_MIB
+          const allowed = DEADLINE_MS + (message.raw.length / 2 ** 20) * MS_PER_MIB
           cancel = later(allowed, () => {
             late = true
             // A machine that is overloaded or was suspended may read the message later.

@@ -7,11 +7,11 @@ import type { ArtifactState } from '../../../protocol/artifacts/commands.ts'
 import { artifactReferences } from '../../../protocol/artifacts/reference.ts'
 import { type ArtifactRecord, limits, type SignedUrl } from '../../../protocol/artifacts/schema.ts'
 import { timestamp } from '../../../protocol/common.ts'
-import { errorBody, isRefusal, type Refusal, refuse } from '../../../protocol/errors.ts'
+import { isRefusal, type Refusal, refuse } from '../../../protocol/errors.ts'
 import { isId } from '../../../protocol/ids.ts'
 import { viewerOf } from '../../auth/viewer.ts'
 import { type Call, type Edge, scopeId } from '../../call.ts'
-import { planContent } from '../../files/content.ts'
+import { answerWithoutBytes, planContent } from '../../files/content.ts'
 import { reportMissing } from '../../files/missing.ts'
 import { baseUrl } from '../../http/origin.ts'
 import type { Incoming } from '../../http/request.ts'
@@ -97,22 +97,10 @@ async function send(
   incoming: Incoming,
   download: boolean,
 ): Promise<Answer | Refusal> {
-  const { status, headers, type, start, end } = planContent(artifact, incoming, download)
-  if (status === 304) return { status, headers }
-  if (status === 412)
-    return {
-      status,
-      headers,
-      body: errorBody(
-        refuse('precondition_failed', undefined, 'The file does not match If-Match.'),
-      ),
-    }
-  if (status === 416)
-    return {
-      status,
-      headers,
-      body: errorBody(refuse('range_not_satisfiable', { size_bytes: artifact.size_bytes })),
-    }
+  const plan = planContent(artifact, incoming, download)
+  const short = answerWithoutBytes(plan, artifact)
+  if (short) return short
+  const { status, headers, type, start, end } = plan
   const size = end - start
   // A stream that is opened but never read would occupy a connection to the store.
   if (incoming.method === 'HEAD')

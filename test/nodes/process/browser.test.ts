@@ -19,6 +19,7 @@ t.test('the chat page reaches only the modules that it needs', async (t) => {
   const expected = [
     /^\/modules\/client\/(chat\/|transcript|http\.ts|watchdog\.ts)/,
     /^\/modules\/protocol\/(sessions\/|artifacts\/reference\.ts|environments\/result-sizes\.ts)/,
+    /^\/modules\/protocol\/interactions\/question\.ts$/,
     /^\/modules\/packages\/(eventsource-parser|marked)\//,
   ]
   t.strictSame(
