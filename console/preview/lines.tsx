@@ -3,6 +3,7 @@
  * that large texts can be shown.
  */
 import { useEffect, useRef, useState } from 'preact/hooks'
+import { onScrollOrResize } from '../design/virtual/measured.ts'
 import { visibleRange } from '../design/virtual/visible-range.ts'
 import { previewText as text } from './text.ts'
 
@@ -49,13 +50,7 @@ export function Lines({
         element.scrollTop + element.clientHeight >= element.scrollHeight - 2 * LINE_HEIGHT_PX
       setView({ scrolled: element.scrollTop, height: element.clientHeight })
     }
-    const observer = new ResizeObserver(measure)
-    observer.observe(element)
-    element.addEventListener('scroll', measure, { passive: true })
-    return () => {
-      observer.disconnect()
-      element.removeEventListener('scroll', measure)
-    }
+    return onScrollOrResize(element, measure)
   }, [])
   useEffect(() => {
     const element = frame.current

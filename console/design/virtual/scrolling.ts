@@ -6,6 +6,7 @@
  */
 import type { RefObject } from 'preact'
 import { useEffect, useMemo, useState } from 'preact/hooks'
+import { onScrollOrResize } from './measured.ts'
 
 /** The visible part of an element's content, in pixels. */
 interface View {
@@ -54,20 +55,16 @@ export function useScrolling(element: RefObject<HTMLElement | null>): Scrolling 
   useEffect(() => {
     const { current: scroller } = element
     if (!scroller) return
-    // In scroll events and observer callbacks, the layout is up to date, so reading it is cheap.
     const measure = (): void => {
       cancel()
       const { scrollTop: scrolled, clientHeight: height } = scroller
       setView((before) => ({ scrolled, height, moved: scrolled - before.scrolled }))
     }
-    const observer = new ResizeObserver(measure)
-    observer.observe(scroller)
-    scroller.addEventListener('scroll', measure, { passive: true })
+    const end = onScrollOrResize(scroller, measure)
     measure()
     return () => {
       cancel()
-      observer.disconnect()
-      scroller.removeEventListener('scroll', measure)
+      end()
     }
   }, [])
   return { view, renderNext, renderSettled }

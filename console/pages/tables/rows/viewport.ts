@@ -1,6 +1,7 @@
 /** The visible part of the grid, and scrolling to a cell. */
 import type { RefObject } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
+import { onScrollOrResize } from '../../../design/virtual/measured.ts'
 import { NUMBERS_PX } from './grid-columns.ts'
 
 /** Height of a row in pixels. The header has the same height and stays in place. */
@@ -27,13 +28,7 @@ export function useViewport(frame: RefObject<HTMLElement | null>): Viewport {
         height: element.clientHeight,
         width: element.clientWidth,
       })
-    const observer = new ResizeObserver(measure)
-    observer.observe(element)
-    element.addEventListener('scroll', measure, { passive: true })
-    return () => {
-      observer.disconnect()
-      element.removeEventListener('scroll', measure)
-    }
+    return onScrollOrResize(element, measure)
   }, [])
   return viewport
 }
