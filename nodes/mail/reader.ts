@@ -12,6 +12,7 @@
  */
 import { Worker } from 'node:worker_threads'
 import { createSemaphore } from '../../gateway/files/semaphore.ts'
+import { threadProgram } from '../process/thread-program.ts'
 import type { Message, MessageRead } from './read.ts'
 
 export interface MailReader {
@@ -37,11 +38,7 @@ const HEAP = { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 48 }
 /** Additional MiB of the heap for each MiB of the largest message, because texts are copied. */
 const HEAP_PER_MIB = 8
 
-// In a bundled program, the bundle of the thread is a file next to the program's bundle.
-const here = import.meta.filename
-const program = here.endsWith('.mjs')
-  ? here.replace(/mjs$/, 'mail.mjs')
-  : new URL('./thread.ts', import.meta.url)
+const program = threadProgram(import.meta.filename, 'mail', new URL('./thread.ts', import.meta.url))
 
 interface Reading {
   readonly thread: Worker

@@ -20,6 +20,7 @@ import type { Message } from '../../views/view.ts'
 import { viewBehind } from '../../views/view.ts'
 import { NewerRelease } from '../host/memory/codec.ts'
 import { StartFault } from '../process/fault.ts'
+import { threadProgram } from '../process/thread-program.ts'
 import { type LogEntry, writeEntry } from './thread-log.ts'
 import { createThreadRpc, ThreadGone, type ThreadRpc } from './thread-rpc.ts'
 import type { ServedView, ViewPorts, ViewTerms } from './view.ts'
@@ -53,11 +54,11 @@ type Told = Pick<Error, 'name' | 'message' | 'stack'>
 /** Milliseconds until a thread that died is restarted. */
 const RESTART_DELAY_MS = 1000
 
-// In a bundled program, the bundle of the thread is a file next to the program's bundle.
-const here = import.meta.filename
-const file = here.endsWith('.mjs')
-  ? here.replace(/mjs$/, 'views.mjs')
-  : new URL('./view-thread.ts', import.meta.url)
+const file = threadProgram(
+  import.meta.filename,
+  'views',
+  new URL('./view-thread.ts', import.meta.url),
+)
 
 /** The errors that keep their class when they come from the thread, by name. */
 const classes: Readonly<Record<string, new (message: string) => Error>> = {

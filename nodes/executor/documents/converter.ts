@@ -12,6 +12,7 @@
  */
 import { type ResourceLimits, Worker } from 'node:worker_threads'
 import { createSemaphore } from '../../../gateway/files/semaphore.ts'
+import { threadProgram } from '../../process/thread-program.ts'
 
 /** The outcome of a conversion. `error` is a message for the owner of the file. */
 export type Conversion = { readonly markdown: string } | { readonly error: string }
@@ -42,11 +43,11 @@ const tooComplex: Conversion = {
   error: 'The file is too complex: its conversion needs too much memory. Split the file.',
 }
 
-// In a bundled program, the bundle of the thread is a file next to the program's bundle.
-const here = import.meta.filename
-const program = here.endsWith('.mjs')
-  ? here.replace(/mjs$/, 'documents.mjs')
-  : new URL('./thread.ts', import.meta.url)
+const program = threadProgram(
+  import.meta.filename,
+  'documents',
+  new URL('./thread.ts', import.meta.url),
+)
 
 /**
  * Creates a converter.
