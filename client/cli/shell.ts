@@ -70,21 +70,22 @@ function confirm(question: string): Promise<boolean | undefined> {
   })
 }
 
-let isHandled = false
+/** Ends the process, because standard output cannot be written. */
+function endWithoutOutput({ code, message }: NodeJS.ErrnoException): void {
+  // EPIPE: the reader has closed the pipe, as `head` does.
+  if (code === 'EPIPE') process.exit(0)
+  process.stderr.write(`Standard output cannot be written: ${message}\n`)
+  process.exit(1)
+}
 /**
- * Handles errors of the standard streams, once per process. A command continues without its
- * remarks, for example a worker whose log is no longer read.
+ * Continues a command without its remarks, for example a worker whose log is no longer read.
  */
+const continueWithoutRemarks = (): void => {}
+
+/** Handles errors of the standard streams. A further call changes nothing. */
 function handleErrors(): void {
-  if (isHandled) return
-  isHandled = true
-  process.stdout.on('error', ({ code, message }: NodeJS.ErrnoException) => {
-    // EPIPE: the reader has closed the pipe, as `head` does.
-    if (code === 'EPIPE') process.exit(0)
-    process.stderr.write(`Standard output cannot be written: ${message}\n`)
-    process.exit(1)
-  })
-  process.stderr.on('error', () => {})
+  process.stdout.off('error', endWithoutOutput).on('error', endWithoutOutput)
+  process.stderr.off('error', continueWithoutRemarks).on('error', continueWithoutRemarks)
 }
 
 /**
