@@ -138,7 +138,7 @@ export class Checkpoint implements Covered {
     this.#mark = mark
     return texts.flatMap((text) => (text ? parse<T>(text.data) : []))
   }
-  /** Returns the epoch of the owner that stored the record; 0 if there is no record. */
+  /** Returns the epoch in the stored record, or 0 if no record is stored. */
   async storedEpoch(): Promise<number> {
     const { deps, partition } = this.#context
     const found = await deps.snapshots.get(partition, this.#key('checkpoint'))

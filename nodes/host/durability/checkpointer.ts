@@ -111,9 +111,7 @@ export class Checkpointer {
     const { sequence, state } = this.#checkpoint
     return { sequence, state }
   }
-  /**
-   * Returns the epoch of the owner that stored the checkpoint; 0 if there is none.
-   */
+  /** Returns the epoch in the stored checkpoint, or 0 if no checkpoint is stored. */
   storedEpoch(): Promise<number> {
     return this.#checkpoint.storedEpoch()
   }
