@@ -8,7 +8,7 @@ import { closeCodes } from '../../protocol/workers/socket.ts'
 import { registryOf, sendCommand, type WorkerEdge } from './edge.ts'
 import { giveBack, removeEndedLease, removeExpired, reportLapsed } from './jobs/held-leases.ts'
 import { stopReminders } from './jobs/hint.ts'
-import { settle, unreserve } from './jobs/offers.ts'
+import { unreserve, updateSubscriptions } from './jobs/offers.ts'
 import type { Session } from './session.ts'
 import type { Task } from './timer-wheel.ts'
 
@@ -121,7 +121,7 @@ export function endSession(edge: WorkerEdge, session: Session): void {
   if (session.promised > 0)
     for (const job_id of [...session.reserved.keys()]) unreserve(edge, session, job_id)
   giveBack(edge, session)
-  settle(edge, session)
+  updateSubscriptions(edge, session)
   if (edge.sessions.get(session.id) === session) edge.sessions.delete(session.id)
   const { id, generation, leases, project, instance } = session
   edge.world.log.info(

@@ -19,7 +19,7 @@ import {
   withoutReply,
 } from '../draft.ts'
 import type { Live, SessionState, Turn } from '../state.ts'
-import { callOf, openQuestions, settle, waitOf } from '../turns/call-results.ts'
+import { callOf, openQuestions, settleCall, waitOf } from '../turns/call-results.ts'
 import { conclude, continueTurn, pump, requeue } from '../turns/turns.ts'
 
 /** Handles a change to one of this session's questions. The transcript shows every change. */
@@ -69,13 +69,13 @@ function resolved(
   const approved =
     call.asks === 'approval' && interaction.status === 'completed' && interaction.outcome === true
   if (turn.work.ending) {
-    settle(on, id, tool_call_id, { status: 'cancelled', content: '' })
+    settleCall(on, id, tool_call_id, { status: 'cancelled', content: '' })
     const now = turnOf(on, id)
     if (now && openQuestions(now).length === 0) conclude(on, id)
     return
   }
   if (invalid)
-    settle(on, id, tool_call_id, {
+    settleCall(on, id, tool_call_id, {
       status: 'error',
       content: JSON.stringify({ error: interaction.cancel_reason }),
     })
@@ -83,12 +83,12 @@ function resolved(
     patchCall(on, id, call.index, { status: 'pending', progress: null })
     noteCall(on, id, tool_call_id, { state: 'ready' })
   } else if (turn.work.interrupted?.includes(tool_call_id))
-    settle(on, id, tool_call_id, {
+    settleCall(on, id, tool_call_id, {
       status: 'ok',
       content: JSON.stringify({ interrupted: true, reason: 'user_direction' }),
     })
   else
-    settle(on, id, tool_call_id, {
+    settleCall(on, id, tool_call_id, {
       status: statusOf(interaction, call.asks),
       content: JSON.stringify(resultOf(interaction, call.asks)),
       fine: call.asks !== 'approval' || interaction.status === 'cancelled',

@@ -18,7 +18,7 @@ import { deliverReadyJob } from './claim.ts'
 import type { PreparedFilters } from './eligible.ts'
 import { leaseUntil, releaseJob, removeEndedLease, withdrawReady } from './held-leases.ts'
 import { scheduleHint } from './hint.ts'
-import { handleCapacityGain, settle, unreserve } from './offers.ts'
+import { handleCapacityGain, unreserve, updateSubscriptions } from './offers.ts'
 
 type Message = Exclude<GatewayMessage, { type: 'forget' }>
 
@@ -76,7 +76,7 @@ function assign(edge: WorkerEdge, session: Session, job: ClaimedJob): boolean {
     edge.stopping ||
     (!promised && !held && unusedSlots(session) <= 0)
   ) {
-    settle(edge, session)
+    updateSubscriptions(edge, session)
     return known
   }
   const now = edge.world.monotonic()
@@ -114,7 +114,7 @@ function assign(edge: WorkerEdge, session: Session, job: ClaimedJob): boolean {
   session.ready.push(ready)
   if (session.claims.length === 0) scheduleHint(edge, session)
   deliverReadyJob(edge, session)
-  settle(edge, session)
+  updateSubscriptions(edge, session)
   return true
 }
 

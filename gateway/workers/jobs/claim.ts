@@ -21,7 +21,7 @@ import { type Claim, expectClaim, type Ready, recordClaim, type Session } from '
 import { claimFilters, eligible, type PreparedFilters } from './eligible.ts'
 import { withdrawReady } from './held-leases.ts'
 import { scheduleHint, sendHint, stopReminders } from './hint.ts'
-import { handleCapacityGain, settle } from './offers.ts'
+import { handleCapacityGain, updateSubscriptions } from './offers.ts'
 
 /** Maximum size of an answer in bytes, without its jobs. */
 const MAX_ENVELOPE_BYTES = 1024
@@ -149,6 +149,6 @@ function answer(edge: WorkerEdge, session: Session, made: Claim, jobs: readonly 
   if (made.message_id !== undefined) edge.answers.put(session.id, made.message_id, text)
   if (session.claims.length === 0)
     expectClaim(session, made.wants, made.slots - jobs.length, edge.world.monotonic())
-  settle(edge, session)
+  updateSubscriptions(edge, session)
   if (jobs.length < made.slots || session.ready.length > 0) sendHint(edge, session)
 }
