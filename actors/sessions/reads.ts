@@ -81,7 +81,7 @@ export function actionCall(
  * Returns the row that a generation writes. Returns null if the session no longer waits for the
  * job, or if the job is not a generation of a turn.
  */
-export const generation = (
+export const generatingRow = (
   state: SessionState,
   { job_id }: { readonly job_id: string },
 ): Generating | null => {
@@ -107,6 +107,6 @@ export const uncommittedResults = ({ turns }: SessionState): KnownResult[] =>
     }),
   )
 /** Returns the progress of the compaction. */
-export const detail = (state: SessionState, _: unknown, at: number): Compacting => ({
+export const compactionProgress = (state: SessionState, _: unknown, at: number): Compacting => ({
   compaction: progressOf(state, at),
 })

@@ -15,12 +15,12 @@ import {
   noteCall,
   patchCall,
   turnOf,
-  upsert,
+  upsertTurn,
   withoutReply,
 } from '../draft.ts'
 import type { Live, SessionState, Turn } from '../state.ts'
 import { callOf, openQuestions, settleCall, waitOf } from '../turns/call-results.ts'
-import { conclude, continueTurn, pump, requeue } from '../turns/turns.ts'
+import { concludeTurn, continueTurn, requeueTurn, startNextTurn } from '../turns/turns.ts'
 
 /** Handles a change to one of this session's questions. The transcript shows every change. */
 export const interactionChanged =
@@ -71,7 +71,7 @@ function resolved(
   if (turn.work.ending) {
     settleCall(on, id, tool_call_id, { status: 'cancelled', content: '' })
     const now = turnOf(on, id)
-    if (now && openQuestions(now).length === 0) conclude(on, id)
+    if (now && openQuestions(now).length === 0) concludeTurn(on, id)
     return
   }
   if (invalid)
@@ -114,11 +114,11 @@ function resume(on: Draft, id: string): void {
   const waiting = calls.find(({ state }) => state === 'waiting')
   if (waiting && !calls.some(({ state }) => state === 'ready')) {
     if (turn.record.wait?.interaction_id !== waiting.interaction_id)
-      upsert(on, id, { wait: waitOf(waiting) })
+      upsertTurn(on, id, { wait: waitOf(waiting) })
     return
   }
-  requeue(on, id)
-  pump(on)
+  requeueTurn(on, id)
+  startNextTurn(on)
 }
 
 /** Returns the result of a question, as the model receives it. */

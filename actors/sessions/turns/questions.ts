@@ -12,7 +12,7 @@ import { valueFaults } from '../../../protocol/rules/json-schema/validate.ts'
 import type { GrantedTool } from '../../../protocol/sessions/turns/definition.ts'
 import { askSchema } from '../../../protocol/sessions/turns/tools.ts'
 import { isPrivate } from '../../../protocol/sessions/visibility.ts'
-import { type Draft, depthOf, note, noteCall, tellInteraction, turnOf } from '../draft.ts'
+import { type Draft, depthOf, noteCall, noteTurn, tellInteraction, turnOf } from '../draft.ts'
 import type { Turn } from '../state.ts'
 import { rejectFaultyCall, settleCall } from './call-results.ts'
 
@@ -160,13 +160,13 @@ export function askApproval(
  * stay open.
  * @returns whether a question was withdrawn.
  */
-export function interrupt(on: Draft, id: string): boolean {
+export function withdrawQuestions(on: Draft, id: string): boolean {
   const turn = turnOf(on, id)
   const asked = Object.values(turn?.work.segment?.calls ?? {}).filter(
     ({ state, asks }) => state === 'waiting' && asks === 'person',
   )
   if (turn?.record.status !== 'waiting' || asked.length === 0) return false
-  note(on, id, { interrupted: asked.map((call) => call.id) })
+  noteTurn(on, id, { interrupted: asked.map((call) => call.id) })
   for (const { interaction_id = '' } of asked)
     tellInteraction(on, interaction_id, 'interaction.withdraw', { reason: 'user_direction' })
   return true
