@@ -16,7 +16,7 @@ import {
 import type { ByLink, CallerRoles } from '../../protocol/interactions/rows.ts'
 import type { Interaction, Response } from '../../protocol/interactions/schema.ts'
 import type { Cause, Decision, Tell } from '../actor.ts'
-import { refusedApproval } from './approval.ts'
+import { refuseApproval } from './approval.ts'
 import { conclude, recordReply } from './settle.ts'
 import { type InteractionState, statusAt } from './state.ts'
 
@@ -54,7 +54,7 @@ export function respond(
   if (!state || state.deleted) return refuse('not_found')
   const { record } = state
   const { id: person } = cause.principal
-  const unfit = state.approval && refusedApproval(state.approval, cause.principal, executes)
+  const unfit = state.approval && refuseApproval(state.approval, cause.principal, executes)
   if (unfit) return unfit
   const refused =
     refusedAnswer(record.target_user_ids, person, roles) ?? closed(state, 'pending', cause.at)

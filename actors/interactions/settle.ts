@@ -20,7 +20,7 @@ import type { SealedUrl } from '../../protocol/masked-url.ts'
 import { extended } from '../../protocol/rules/extended.ts'
 import type { DeliveryOpening } from '../../protocol/webhooks/delivery.ts'
 import type { Cause, Decided, Decision, Tell } from '../actor.ts'
-import { reduced } from '../events/reduced.ts'
+import { reducePayload } from '../events/reduce-payload.ts'
 import { partsOf } from '../sealed-url.ts'
 import { expiry, type InteractionState, isOpen, statusAt } from './state.ts'
 
@@ -55,7 +55,7 @@ export function conclude(
         was: record.status,
         ...full,
         source: extended(sourceOf(after), {
-          record: reduced(after),
+          record: reducePayload(after),
           depth,
           ...(chain && { chain }),
         }),

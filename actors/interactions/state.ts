@@ -51,7 +51,7 @@ export interface InteractionState {
 }
 
 /** Returns the state of a new interaction. */
-export const opened = (
+export const newInteraction = (
   _: InteractionState | null,
   event: Extract<InteractionEvent, { type: 'interaction.created' }>,
 ): InteractionState => {

@@ -67,7 +67,7 @@ import {
   equippedOf,
   evolveCapabilities,
   type Held,
-  take,
+  removeCapability,
 } from './agent-capabilities.ts'
 import { createAgent, type Domain, deleteAgent, openInbox, updateAgent } from './agents.ts'
 import { evolveRemoval, isRemoval, removalSettled, removingArtifacts } from './artifact-removal.ts'
@@ -322,10 +322,12 @@ export function projectActor(
       },
       'toolkit.created': toolkit.created,
       'toolkit.updated': toolkit.updated,
-      'toolkit.deleted': (state, { id }) => toolkit.deleted(take(state, 'toolkits', id), { id }),
+      'toolkit.deleted': (state, { id }) =>
+        toolkit.deleted(removeCapability(state, 'toolkits', id), { id }),
       'skill.created': skill.created,
       'skill.updated': skill.updated,
-      'skill.deleted': (state, { id }) => skill.deleted(take(state, 'skills', id), { id }),
+      'skill.deleted': (state, { id }) =>
+        skill.deleted(removeCapability(state, 'skills', id), { id }),
       ...evolveCapabilities,
       'binding.created': binding.created,
       'binding.updated': binding.created,

@@ -27,7 +27,7 @@ import { refusedBeyond } from '../../../protocol/projects/limits.ts'
 import type { Cause, Decision } from '../../actor.ts'
 import { changeOf } from '../../configuration.ts'
 import type { ProjectOptions, ProjectState } from '../state.ts'
-import { assigned, assignmentsOf, lackingForRoles } from './rights.ts'
+import { assignmentsOf, newAssignment, refuseMissingForRoles } from './rights.ts'
 
 type Rows = typeof rows
 type Decided<R> = Decision<RoleEvent, R>
@@ -206,9 +206,9 @@ export function assignRole(
       { limit: MAX_ROLES_OF_ONE },
       `A principal has at most ${MAX_ROLES_OF_ONE} roles.`,
     )
-  const missing = lackingForRoles(state, input.holds, [role_id], brand)
+  const missing = refuseMissingForRoles(state, input.holds, [role_id], brand)
   if (missing) return missing
-  const assignment = assigned(state, principal_id, role_id, cause)
+  const assignment = newAssignment(state, principal_id, role_id, cause)
   return {
     events: [{ type: 'assignment.created', id: assignment.id, assignment }],
     reply: assignment,
