@@ -95,7 +95,7 @@ async function refusedDeletions(
 }
 
 /** Runs all checks of this file. Returns the first refusal, or undefined. */
-export async function refusedByOthers(
+export async function refuseByCapacity(
   edge: Edge,
   project: string,
   changes: readonly PlannedChange[],

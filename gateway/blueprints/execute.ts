@@ -34,7 +34,7 @@ const rowOf = (name: string): Row => {
 }
 
 /** Returns the refusal for the first row of the plan that the caller may not call. */
-export function refusedRows(
+export function refuseRows(
   edge: Pick<Edge, 'world'>,
   { caller }: Pick<Call, 'caller'>,
   changes: readonly PlannedChange[],

@@ -24,7 +24,7 @@ import { type Binding, openCursor, sealCursor } from '../http/cursor.ts'
 import type { Exchange, Sink } from '../http/respond.ts'
 import { oneLine, openStream } from '../streams/sse.ts'
 import { timelineSource } from '../streams/timeline.ts'
-import { progressSpelling, reader } from './progress.ts'
+import { createProgressReader, progressSpelling } from './progress.ts'
 import { type Promised, resultOf } from './result.ts'
 
 /**
@@ -52,7 +52,7 @@ const NOTIFY_EVERY_MS = 200
 export const frameOf = (message: object, id?: string): string =>
   `${id === undefined ? '' : `id: ${id}\n`}event: message\ndata: ${oneLine(JSON.stringify(message))}\n\n`
 /** Returns a frame without a message. It only provides an id from which the client can resume. */
-export const placeFrame = (id: string): string => `id: ${id}\ndata: \n\n`
+export const positionFrame = (id: string): string => `id: ${id}\ndata: \n\n`
 /** Returns whether the client supports frames with empty data. */
 export const acceptsEmptyData = ({ incoming }: Call): boolean =>
   (incoming.header('mcp-protocol-version') ?? '') >= EMPTY_EVENTS_SINCE
@@ -100,7 +100,7 @@ export async function followCall(
   const guard = guardOf(edge, call, () => out.end())
   const out: Sink = openStream(world, exchange, ': keepalive', () => void guard.look())
   const telling = tell(edge, call, out, waiting)
-  const read = reader({
+  const read = createProgressReader({
     event: telling.event,
     // The stream ends at once, because the gateway closes its connections after this turn of the
     // event loop. The client resumes at another gateway.
@@ -132,7 +132,7 @@ export async function followCall(
     read.end()
     release()
   })
-  if (first && acceptsEmptyData(call)) out.write(placeFrame(telling.place()))
+  if (first && acceptsEmptyData(call)) out.write(positionFrame(telling.place()))
   follower.join(read, waiting.at, opening)
   return undefined
 }

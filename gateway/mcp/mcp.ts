@@ -27,7 +27,7 @@ import { callTool, resumeCall } from './call.ts'
 import { cancelCall } from './cancel.ts'
 import { knownTools, listen } from './changes.ts'
 import { waitingOf } from './follow.ts'
-import { denied, offeredIn } from './tools.ts'
+import { allTools, refuseTool } from './tools.ts'
 
 /** Maximum number of tools on one page of the list. */
 const PAGE = 100
@@ -198,10 +198,10 @@ async function listTools(
   const binding = { project: scopeId(edge, call), route: 'mcp.tools.list', filters: {} }
   const opened = cursor === undefined ? { position: '' } : openCursor(world, binding, cursor)
   if (isRefusal(opened)) return faulty(id, 'invalid_params', 'cursor: is not a cursor of this list')
-  const all = await offeredIn(world, scopeId(edge, call))
+  const all = await allTools(world, scopeId(edge, call))
   if (isRefusal(all)) return all
   const rest = all.filter(
-    (one) => one.name > String(opened.position) && !denied(world, call.caller, one),
+    (one) => one.name > String(opened.position) && !refuseTool(world, call.caller, one),
   )
   const page = rest.slice(0, PAGE)
   const last = page.at(-1)

@@ -14,7 +14,7 @@
 import type { JobHeader } from '../../protocol/jobs/rows.ts'
 import type { ClaimedJob } from '../../protocol/workers/socket.ts'
 import type { Connection } from './connection.ts'
-import { eligible, type PreparedFilters } from './jobs/eligible.ts'
+import { isEligible, type PreparedFilters } from './jobs/eligible.ts'
 import type { Task } from './timer-wheel.ts'
 
 /**
@@ -289,8 +289,8 @@ export function takeableJobs(session: Session, now: number): number {
  */
 export const matchesClaim = ({ claims, next }: Session, job: JobHeader, queue: string): boolean =>
   claims.length > 0
-    ? claims.some(({ wants }) => eligible(job, queue, wants))
-    : next !== undefined && eligible(job, queue, next.wants)
+    ? claims.some(({ wants }) => isEligible(job, queue, wants))
+    : next !== undefined && isEligible(job, queue, next.wants)
 
 /** Returns whether the session currently accepts jobs. */
 export const takesJobs = (session: Session): boolean =>

@@ -8,7 +8,7 @@ import type { Files, Log } from '../../gateway/ports.ts'
 import {
   hasInlineFiles,
   refersToFiles,
-  withBytes,
+  withFileBytes,
   withoutInlineFiles,
 } from '../../gateway/sessions/inline.ts'
 import { findModel, isAllowed, type Models, reads } from '../../protocol/agents/models.ts'
@@ -81,7 +81,7 @@ export function generations({
     const conversion = conversions(project, job.session_id, asked.signal)
     const shown = async (what: typeof readable) =>
       refers
-        ? withBytes(files, project, request.messages, {
+        ? withFileBytes(files, project, request.messages, {
             most: limits.shown,
             reads: what,
             conversion,

@@ -28,7 +28,14 @@ import type { Sink } from '../../http/respond.ts'
 import { pauseMs } from '../../streams/follow.ts'
 import { readiness } from '../../streams/readable.ts'
 import { sleep } from '../../timing.ts'
-import { begunOf, type Change, type Dialect, type End, endsTurn, isCompacting } from './change.ts'
+import {
+  begunTurns,
+  type Change,
+  type Dialect,
+  type End,
+  endsTurn,
+  isCompacting,
+} from './change.ts'
 import type { Client, Head, Ports } from './follower-ports.ts'
 import { LiveRows } from './live.ts'
 
@@ -135,7 +142,7 @@ export class SessionFollower {
       page.messages.length + page.turns.length + page.interactions.length + rows.length,
     )
     client.sink.write(client.dialect.caught({ page, rows, begun, at: this.#ports.now(), tail }))
-    if (!page.more) for (const id of begunOf(page)) client.begun.add(id)
+    if (!page.more) for (const id of begunTurns(page)) client.begun.add(id)
   }
   #joined(client: Client, revision: number): void {
     client.sink.write(client.dialect.ready(revision))
@@ -285,7 +292,7 @@ export class SessionFollower {
       this.#live.apply({ type: 'turn.upsert', ...record }, revision)
     const begun = this.#begun
     if (!page.more) {
-      this.#begun = new Set(begunOf(page))
+      this.#begun = new Set(begunTurns(page))
       this.#active.clear()
       this.#compacting = false
       for (const { record } of page.active) this.#active.add(record.id)

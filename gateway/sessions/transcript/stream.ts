@@ -171,7 +171,7 @@ export const wantsStream = ({ row, incoming }: Call): boolean =>
  * Opens the older stream (`session.stream`) as the answer to a command that starts a turn. The
  * stream begins after the input of the command. A refusal is returned unchanged.
  */
-export async function streamed(
+export async function answerWithStream(
   edge: Edge,
   sessions: FollowedSessions,
   call: Call,

@@ -10,7 +10,7 @@ import type { GatewayMessage } from '../../../protocol/workers/messages.ts'
 import { type ClaimedJob, closeCodes, sizes } from '../../../protocol/workers/socket.ts'
 import { andThen, type MaybePromise } from '../../maybe-promise.ts'
 import { conversionsOf } from '../../sessions/conversions.ts'
-import { refersToFiles, withBytes } from '../../sessions/inline.ts'
+import { refersToFiles, withFileBytes } from '../../sessions/inline.ts'
 import { drainSession } from '../drain.ts'
 import { limits, queueOf, sendCommand, type WorkerEdge } from '../edge.ts'
 import { type Ready, type Session, takesJobs, unusedSlots } from '../session.ts'
@@ -133,7 +133,11 @@ function withFiles(
   if (!messages || !refersToFiles(messages)) return job
   const most = sizes.spec - Buffer.byteLength(JSON.stringify(job.spec)) - MARGIN_BYTES
   const conversion = conversionsOf(world, project, job.session_id, CONVERSION_TIMEOUT_MS)
-  return withBytes(world.files, project, messages, { most, reads: () => true, conversion }).then(
+  return withFileBytes(world.files, project, messages, {
+    most,
+    reads: () => true,
+    conversion,
+  }).then(
     (shown) => ({ ...job, spec: { ...job.spec, request: { ...request, messages: shown } } }),
     (error: unknown) => {
       world.log.warn(

@@ -18,7 +18,7 @@ import { sizes } from '../../../protocol/workers/socket.ts'
 import { limits, type WorkerEdge } from '../edge.ts'
 import { claimedFrame } from '../frames.ts'
 import { type Claim, expectClaim, type Ready, recordClaim, type Session } from '../session.ts'
-import { claimFilters, eligible, type PreparedFilters } from './eligible.ts'
+import { claimFilters, isEligible, type PreparedFilters } from './eligible.ts'
 import { withdrawReady } from './held-leases.ts'
 import { scheduleHint, sendHint, stopReminders } from './hint.ts'
 import { handleCapacityGain, updateSubscriptions } from './offers.ts'
@@ -128,7 +128,7 @@ function flush(edge: WorkerEdge, session: Session): void {
   }
 }
 
-const fits = (job: ClaimedJob, made: Claim): boolean => eligible(job, job.queue, made.wants)
+const fits = (job: ClaimedJob, made: Claim): boolean => isEligible(job, job.queue, made.wants)
 
 /**
  * Answers a claim. If the write fails, nothing more is done here: the failed write has already

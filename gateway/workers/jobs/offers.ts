@@ -27,7 +27,7 @@ import {
   matchingSubscriptions,
   openSince,
 } from './choice.ts'
-import { eligible, type Interest, keyOf, type PreparedFilters } from './eligible.ts'
+import { type Interest, isEligible, keyOf, type PreparedFilters } from './eligible.ts'
 import { scheduleHint } from './hint.ts'
 import { Order } from './order.ts'
 
@@ -217,7 +217,7 @@ function remindIdle(
   if (!first) return
   for (const { sessions } of matchingSubscriptions(subscription, groupOfJob(queue, first))) {
     for (const session of sessions.keys())
-      if (session.claims.length === 0 && left.some((job) => eligible(job, queue, session.wants)))
+      if (session.claims.length === 0 && left.some((job) => isEligible(job, queue, session.wants)))
         scheduleHint(edge, session)
   }
 }
