@@ -13,7 +13,7 @@ import type {
   InteractionEvent,
   Source,
 } from '../../protocol/interactions/events.ts'
-import { changed } from '../../protocol/interactions/events.ts'
+import { applyChange } from '../../protocol/interactions/events.ts'
 import { type Interaction, settledStatuses } from '../../protocol/interactions/schema.ts'
 import type { InteractionCommands, InteractionSettled } from '../../protocol/internal.ts'
 import type { SealedUrl } from '../../protocol/masked-url.ts'
@@ -45,7 +45,7 @@ export function conclude(
 ): Ended {
   const at = timestamp(cause.at)
   const full: Change = { ...change, set: extended(change.set, { completed_at: at }) }
-  const after = changed(record, full, cause.at)
+  const after = applyChange(record, full, cause.at)
   const dispatch = dispatchOf(after, callback, cause)
   return {
     events: [

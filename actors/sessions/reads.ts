@@ -8,7 +8,7 @@ import {
   generationSpec,
   messagesOf,
 } from '../../protocol/sessions/turns/request.ts'
-import { presented } from '../../protocol/sessions/turns/tools.ts'
+import { presentTools } from '../../protocol/sessions/turns/tools.ts'
 import { depthOf } from './draft.ts'
 import { withFiles } from './files.ts'
 import { summarySpec } from './history/compaction.ts'
@@ -41,7 +41,7 @@ export const jobSpec =
           messagesOf(
             withFiles(state, generationRows(state, found.turn.record.id, work.generation.through)),
           ),
-          presented(work.definition, brand, work.output_schema),
+          presentTools(work.definition, brand, work.output_schema),
         )
       : null
   }

@@ -24,7 +24,7 @@ import {
   type WorkerState,
 } from './options.ts'
 import type { Cancel, Clock, Dial } from './ports.ts'
-import { fatal, permanentErrors, readFrame } from './read.ts'
+import { fatalAdvice, permanentErrors, readFrame } from './read.ts'
 import { ReconnectingSocket } from './reconnecting-socket.ts'
 import { Reports } from './reports.ts'
 import { Terminals } from './terminals.ts'
@@ -320,7 +320,7 @@ export class Core {
   }
   #error({ error, message_id }: Extract<Down, { type: 'error' }>): void {
     const { code, message } = error
-    const advice = fatal(code, message, this.#token === undefined)
+    const advice = fatalAdvice(code, message, this.#token === undefined)
     if (advice !== undefined)
       return void this.#finish({ reason: 'failed', error: new WorkerError(code, advice) })
     if (!this.#registered || code === 'not_registered')

@@ -11,12 +11,12 @@
 
 import { isRefusal, type Refusal, refuseFields } from '../../protocol/errors.ts'
 import {
-  answered,
   CallParams,
-  faulty,
+  errorAnswer,
   type McpAnswer,
   type McpResult,
   type RpcId,
+  successAnswer,
 } from '../../protocol/mcp/messages.ts'
 import { valueFaults } from '../../protocol/rules/json-schema/validate.ts'
 import { faultsOf as misshapen } from '../../protocol/rules/schema-faults/faults.ts'
@@ -76,12 +76,12 @@ export async function callTool(
   const { world } = edge
   const odd = misshapen(CallParams, params, 'params')
   if (odd[0])
-    return faulty(id, 'invalid_params', `${odd[0].field}: ${odd[0].message}`, { fields: odd })
+    return errorAnswer(id, 'invalid_params', `${odd[0].field}: ${odd[0].message}`, { fields: odd })
   const { name, arguments: input = {}, _meta } = params as CallParams
   const all = await allTools(world, scopeId(edge, call))
   if (isRefusal(all)) return all
   const offered = findTool(all, name)
-  if (!offered) return faulty(id, 'invalid_params', `There is no tool ${name}.`, { name })
+  if (!offered) return errorAnswer(id, 'invalid_params', `There is no tool ${name}.`, { name })
   const refused = refuseTool(world, call.caller, offered)
   if (refused) return refused
   const key = _meta?.idempotency_key?.trim() || keyOf(call)
@@ -96,7 +96,7 @@ export async function callTool(
 
   const brand = world.settings.brand.toLowerCase()
   const given = (result: McpResult | Refusal): McpAnswer | Refusal =>
-    isRefusal(result) ? result : answered(id, result)
+    isRefusal(result) ? result : successAnswer(id, result)
   const faults = offered.lasts ? [] : valueFaults(offered.tool.inputSchema, input, 'arguments')
   if (faults.length > 0) return given(refusalResult(refuseFields(...faults), brand))
   if (offered.row === 'run.get') {
@@ -109,7 +109,7 @@ export async function callTool(
   }
   const run_id = await begin(edge, row, offered.lasts ? labelOf(edge, call, id) : undefined)
   if (isRefusal(run_id)) return given(refusalResult(run_id, brand))
-  if (!offered.lasts) return answered(id, successResult({ run_id, status: 'started' }))
+  if (!offered.lasts) return successAnswer(id, successResult({ run_id, status: 'started' }))
   const waiting: Waiting = {
     name: offered.name,
     row: offered.row,

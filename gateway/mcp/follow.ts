@@ -12,11 +12,11 @@
  */
 import { isRefusal, type Refusal, refuse } from '../../protocol/errors.ts'
 import {
-  answered,
   EMPTY_EVENTS_SINCE,
-  faulty,
+  errorAnswer,
   notice,
   type RpcId,
+  successAnswer,
 } from '../../protocol/mcp/messages.ts'
 import { type Call, type Edge, scopeId } from '../call.ts'
 import { guardOf } from '../guard.ts'
@@ -119,12 +119,12 @@ export async function followCall(
     if (isRefusal(result) && result.refused !== 'service_unavailable')
       out.write(
         frameOf(
-          faulty(waiting.id, 'internal', 'The result is no longer available.', {
+          errorAnswer(waiting.id, 'internal', 'The result is no longer available.', {
             run_id: waiting.run_id,
           }),
         ),
       )
-    else if (result && !isRefusal(result)) out.write(frameOf(answered(waiting.id, result)))
+    else if (result && !isRefusal(result)) out.write(frameOf(successAnswer(waiting.id, result)))
     out.end()
   }
   out.onClose(() => {

@@ -16,7 +16,7 @@
 import { randomUUID } from 'node:crypto'
 import { Empty, headers, type Msg, type MsgHdrs } from '@nats-io/transport-node'
 import type { Bus, NoAnswer } from '../host/ports.ts'
-import { isNoResponders, isUnanswered, sentence } from './failures.ts'
+import { errorText, isNoResponders, isUnanswered } from './failures.ts'
 import { type Limited, Overdue } from './journal/overdue.ts'
 import { createListeners, type Listener } from './listeners.ts'
 import { type RequestPart, RequestParts, splitRequest } from './parts.ts'
@@ -135,7 +135,7 @@ export function createBus(
       if (isNoResponders(error)) return 'no_responders'
       if (!isUnanswered(error))
         log.warn(
-          { event: 'nats_request_failed', subject, reason: sentence(error) },
+          { event: 'nats_request_failed', subject, reason: errorText(error) },
           'NATS request failed',
         )
       return 'timeout'

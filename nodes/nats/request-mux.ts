@@ -23,7 +23,7 @@ import {
 } from '@nats-io/transport-node'
 import type { Log } from '../../gateway/ports.ts'
 import { TransientMap } from '../../protocol/rules/transient-map.ts'
-import { Disconnected, sentence } from './failures.ts'
+import { Disconnected, errorText } from './failures.ts'
 import { type Limited, Overdue } from './journal/overdue.ts'
 import type { Namespace } from './server/namespace.ts'
 import type { SendingTurnEnd } from './turn-end.ts'
@@ -140,7 +140,7 @@ export function createRequestMux(
           connection.publish(subject, data, headers ? { headers } : {})
         } catch (error) {
           log.warn(
-            { event: 'nats_publish_failed', subject, bytes: data.length, reason: sentence(error) },
+            { event: 'nats_publish_failed', subject, bytes: data.length, reason: errorText(error) },
             'NATS publish failed',
           )
         }

@@ -23,7 +23,7 @@ import type { Input } from '../../../protocol/contract.ts'
 import { type Refusal, refuse, refuseFields } from '../../../protocol/errors.ts'
 import { getOwn } from '../../../protocol/lookup.ts'
 import { reservedTags } from '../../../protocol/naming.ts'
-import { refusedBeyond } from '../../../protocol/projects/limits.ts'
+import { refuseBeyondLimit } from '../../../protocol/projects/limits.ts'
 import type { Cause, Decision } from '../../actor.ts'
 import { changeOf } from '../../configuration.ts'
 import type { ProjectOptions, ProjectState } from '../state.ts'
@@ -54,7 +54,7 @@ export function createRole(
     )
   )
     return refuse('already_exists', { field: 'name', name: input.name })
-  const full = refusedBeyond('role', Object.keys(state.roles).length)
+  const full = refuseBeyondLimit('role', Object.keys(state.roles).length)
   if (full) return full
   const missing = refuseMissingPermission(input.holds, permissions, brand)
   if (missing) return missing

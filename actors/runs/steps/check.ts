@@ -7,7 +7,7 @@
 import type { GateExtra } from '../../../protocol/access/directory.ts'
 import type { JsonObject } from '../../../protocol/common.ts'
 import { isRefusal, type Refusal } from '../../../protocol/errors.ts'
-import { refusedAnswer } from '../../../protocol/interactions/check.ts'
+import { refuseAnswer } from '../../../protocol/interactions/check.ts'
 import type { InteractionSettled } from '../../../protocol/internal.ts'
 import { ExpressionError, predicate } from '../../../protocol/rules/expressions/expression.ts'
 import { renderNative, renderText } from '../../../protocol/rules/expressions/template.ts'
@@ -227,7 +227,7 @@ export function refuseGate(
   if (!gate) return undefined
   if (responds && isRefusal(responds)) return responds
   const targets = (gate.row?.inputs?.['target_user_ids'] ?? []) as readonly string[]
-  return refusedAnswer(targets, principal.id, responds?.roles ?? [])
+  return refuseAnswer(targets, principal.id, responds?.roles ?? [])
 }
 
 /**
