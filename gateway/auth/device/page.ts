@@ -60,7 +60,8 @@ ${project_handle === undefined ? '' : `<li>Project: ${escapeHtml(project_handle)
 <button type="submit" name="decision" value="allow">Allow</button>
 <button type="submit" name="decision" value="deny">Deny</button>
 </form>
-<p class="note">The code is valid until ${escapeHtml(minuteOf(expires_at))}. You can revoke this access at any time.</p>`,
+<p class="note">The code is valid until ${escapeHtml(minuteOf(expires_at))}. \
+You can revoke this access at any time.</p>`,
   )
 
 /**
