@@ -158,7 +158,7 @@ export async function waitForRunEnd(
   run: string,
   ms: number,
 ): Promise<void> {
-  const hold = followers.hold(timelineSource(world, project, run))
+  const hold = followers.acquire(timelineSource(world, project, run))
   let over = () => {}
   const done = new Promise<void>((resolve) => {
     over = resolve

@@ -171,7 +171,7 @@ export async function openSequence(
   if (isRefusal(source)) return source
   const watch = await rule.admit?.(edge, call)
   if (isRefusal(watch)) return watch
-  const { member, release } = followers.hold(source)
+  const { member, release } = followers.acquire(source)
   const { follower } = member
   const opening = await (start === undefined
     ? follower.open(0, source.newest)

@@ -50,7 +50,7 @@ class Beat implements Task {
       )
     if (!session.connection.heard) return
     session.connection.heard = false
-    const { told, wants } = session
+    const { storedFilters: told, wants } = session
     void (told === wants ? seen(edge, session) : sendFilters(edge, session))
   }
 }
@@ -62,11 +62,11 @@ class Beat implements Task {
 export async function sendFilters(edge: WorkerEdge, session: Session): Promise<void> {
   if (session.notifying) return
   session.notifying = true
-  while (session.told !== session.wants && !session.closed) {
+  while (session.storedFilters !== session.wants && !session.closed) {
     const { wants } = session
     const { queues = [], action_names = [], models = [] } = wants.filters
     if (!(await seen(edge, session, { queues, action_names, models }))) break
-    session.told = wants
+    session.storedFilters = wants
   }
   session.notifying = false
 }

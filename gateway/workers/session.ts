@@ -127,7 +127,7 @@ export class Session {
   draining: boolean
   closed = false
   /** The filters that the registry has stored. */
-  told: PreparedFilters
+  storedFilters: PreparedFilters
   /** Whether the filters in the registry are being updated. */
   notifying = false
   /**
@@ -170,7 +170,7 @@ export class Session {
     this.concurrency = concurrency
     this.limit = concurrency
     this.wants = wants
-    this.told = wants
+    this.storedFilters = wants
     this.counted = counted
     this.draining = draining
     this.hasTerminals = hasTerminals

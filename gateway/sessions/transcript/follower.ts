@@ -138,7 +138,7 @@ export class SessionFollower {
     tail = false,
   ): void {
     if (page.turns.some(({ record }) => settledTurns.has(record.status))) client.settled = true
-    this.#ports.given(
+    this.#ports.countSent(
       page.messages.length + page.turns.length + page.interactions.length + rows.length,
     )
     client.sink.write(client.dialect.caught({ page, rows, begun, at: this.#ports.now(), tail }))
@@ -346,10 +346,10 @@ export class SessionFollower {
       if (client.sink.full) this.#disconnectSlow(client)
       else client.sink.write(text)
     }
-    this.#ports.given(changes.length * this.#clients.size)
+    this.#ports.countSent(changes.length * this.#clients.size)
   }
   #disconnectSlow(client: Client): void {
-    this.#ports.slow()
+    this.#ports.countFallback()
     this.#finish(client, 'rotate')
   }
   #finish(client: Client, reason: End): void {

@@ -137,7 +137,7 @@ export async function openTranscript(
   { version, from }: Start,
 ): Promise<OpenedTranscript | Refusal> {
   const project = scopeId(edge, call)
-  const { member, release } = sessions.hold(project, session_id)
+  const { member, release } = sessions.acquire(project, session_id)
   const { follower, dialects } = member
   const first = await follower.first(from).catch(() => refuse('service_unavailable'))
   if (isRefusal(first)) {

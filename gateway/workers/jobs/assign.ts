@@ -59,7 +59,7 @@ function attach(edge: WorkerEdge, session: Session, environment_id: string): voi
   const pinned = (wants: PreparedFilters): PreparedFilters =>
     edge.prepareFilters({ ...wants.filters, environment_id })
   session.wants = pinned(session.wants)
-  session.told = pinned(session.told)
+  session.storedFilters = pinned(session.storedFilters)
   for (const claim of session.claims) claim.wants = pinned(claim.wants)
   if (session.next) session.next = { ...session.next, wants: pinned(session.next.wants) }
   handleCapacityGain(edge, session)
