@@ -143,6 +143,7 @@ async function importFrom(
   } catch (error) {
     bar?.stop()
     if (done > 0) shell.note(`${done} rows were written before the fault.`)
+    else if (!found && error instanceof Mistake) await remove(transport, table, shell)
     throw error
   } finally {
     bar?.stop()
@@ -220,6 +221,19 @@ const create = async (
       })),
     },
   })) as Table
+
+/**
+ * Deletes the new table whose rows were refused. Otherwise, the next attempt would find it, with the
+ * columns of this one.
+ */
+async function remove(transport: Transport, { id, name }: Table, shell: Shell): Promise<void> {
+  try {
+    await transport.call(api['table.delete'], { id })
+    shell.note(`Deleted the table ${name} again, because no row was written.`)
+  } catch (error) {
+    shell.note(`The table ${name} remains without rows: ${(error as Error).message}`)
+  }
+}
 
 interface Source {
   readonly stream: Readable
