@@ -172,7 +172,7 @@ export function expiryOf(
     : refuseFields({ field: 'expires_at', message: 'must be in the future', actual: expires_at })
 }
 /** Whether a key has not expired at the given time in Unix milliseconds. */
-export const unexpired = (key: ApiKey, at: number): boolean =>
+export const isUnexpired = (key: ApiKey, at: number): boolean =>
   key.expires_at === undefined || (parseTimestamp(key.expires_at) ?? 0) > at
 /** Whether a key with this name exists among the keys for which `counts` returns true. */
 export const hasName = (

@@ -9,7 +9,7 @@ import { api } from '../protocol/api.ts'
 import type { Artifact } from '../protocol/artifacts/schema.ts'
 import { routeOf } from '../protocol/contract.ts'
 import { type Form, formOf } from './artifacts/form.ts'
-import { type Transport, unreachable } from './transport.ts'
+import { type Transport, unreachableError } from './transport.ts'
 
 /** The bytes of an upload, which may have to be opened more than once. */
 export interface Source {
@@ -152,7 +152,7 @@ export async function* getArtifact(
       if (at < size_bytes) throw new Error(`only ${at} of ${size_bytes} bytes arrived`)
     } catch (error) {
       signal?.throwIfAborted()
-      if (attempt >= transport.tries) throw unreachable(transport.url, error)
+      if (attempt >= transport.tries) throw unreachableError(transport.url, error)
       transport.next()
       await transport.pause(PAUSE_MS)
     }

@@ -326,7 +326,7 @@ export class Transport {
         if (signal?.aborted) throw signal.reason
         if (error instanceof SyntaxError && answer && !isMediaType(answer, JSON_TYPE))
           throw unexpected(url, answer, JSON_TYPE)
-        failure = unreachable(url, error)
+        failure = unreachableError(url, error)
         this.next(url)
       }
       if (attempt >= tries) throw failure
@@ -337,7 +337,7 @@ export class Transport {
 }
 
 /** Creates the error of a request that received no complete response. */
-export const unreachable = (url: string, error: unknown): BatonError =>
+export const unreachableError = (url: string, error: unknown): BatonError =>
   new BatonError(0, 'unreachable', `${url} does not respond: ${reasonOf(error)}`)
 
 /** Creates the error of a success response that is not in the format of the service. */

@@ -18,7 +18,7 @@ import type { Project } from '../protocol/projects/rows.ts'
 import type { Caller } from './auth/authenticate.ts'
 import { authorizeRow, enterProject } from './auth/authorize.ts'
 import { sessionCookieOf } from './auth/console/cookies.ts'
-import { countRefusal, limitedBy } from './auth/rate.ts'
+import { callerLimitId, countRefusal } from './auth/rate.ts'
 import { type Call, type Edge, factsOf, MAX_BODY_BYTES, type Routed } from './call.ts'
 import { readUpload, type Uploaded } from './files/form.ts'
 import { recheckAdmission } from './guard.ts'
@@ -126,7 +126,7 @@ const authenticate: Stage = (admission) => {
 
 const limitRate: Stage = (admission) => {
   const { limits, world } = admission.edge
-  return limits?.(limitedBy(callerOf(admission)), world.organization()).then(
+  return limits?.(callerLimitId(callerOf(admission)), world.organization()).then(
     ({ headers, refused }) => {
       admission.exchange.add(headers)
       return refused

@@ -88,10 +88,10 @@ export function openDirectory(world: World): Directory {
     clear()
     return false
   }
-  let ended = world.ended?.() ?? 0
+  let ended = world.endedGateways?.() ?? 0
   const watch = (): void => {
     const before = ended
-    ended = world.ended?.() ?? 0
+    ended = world.endedGateways?.() ?? 0
     if (trusted() && (lapsed || ended !== before)) {
       lapsed = false
       clear()

@@ -96,11 +96,11 @@ export function pageOf<T, P>(
  * Returns whether a record comes after a position in a list that is sorted by creation time, newest
  * first.
  */
-export const before = (a: Dated, [created_at, id]: readonly [string, string]): boolean =>
+export const comesAfter = (a: Dated, [created_at, id]: readonly [string, string]): boolean =>
   a.created_at < created_at || (a.created_at === created_at && a.id < id)
 /** Returns the records sorted by creation time and id, newest first. */
 export const newestFirst = <T extends Dated>(records: readonly T[]): T[] =>
-  [...records].sort((a, b) => (before(a, [b.created_at, b.id]) ? 1 : -1))
+  [...records].sort((a, b) => (comesAfter(a, [b.created_at, b.id]) ? 1 : -1))
 /** Returns the requested page of records, sorted by creation time, newest first. */
 export const newestPage = <T extends Dated>(
   context: LocalContext,
@@ -112,5 +112,5 @@ export const newestPage = <T extends Dated>(
     route,
     newestFirst(records),
     ({ created_at, id }) => [created_at, id] as const,
-    before,
+    comesAfter,
   )

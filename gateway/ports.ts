@@ -214,7 +214,7 @@ export interface World {
    * directory drops its caches when this number has changed. May be absent if there are no other
    * gateways.
    */
-  ended?(): number
+  endedGateways?(): number
   /** Returns the reasons why the gateway is not ready, or an empty list when it is ready. */
   unready(): Promise<readonly string[]>
   /** Returns the state of the storage. The method is absent when the storage is not monitored. */

@@ -24,14 +24,14 @@ import { checkPeople, checkScope, rolesOf } from './auth/people.ts'
 import { blueprintPreparations } from './blueprints/lifecycle.ts'
 import { type Call, type Edge, newId, operationOf } from './call.ts'
 import { actionPreparations } from './commands/actions.ts'
-import { refusedActions } from './commands/actions-named.ts'
-import { unknownAgents } from './commands/agents-named.ts'
+import { refuseActions } from './commands/actions-named.ts'
+import { refuseUnknownAgents } from './commands/agents-named.ts'
 import { artifactPreparations } from './commands/artifacts/remove.ts'
 import { channelPreparations } from './commands/channels.ts'
 import type { Revise } from './commands/decide.ts'
 import { definitionPreparations } from './commands/definitions.ts'
 import { environmentPreparations } from './commands/environments/prepare.ts'
-import { refusedProvider } from './commands/environments/providers.ts'
+import { refuseProvider } from './commands/environments/providers.ts'
 import { eventPreparations } from './commands/events.ts'
 import { loopPreparations } from './commands/loops.ts'
 import { memoryPreparations } from './commands/memory.ts'
@@ -39,7 +39,7 @@ import { preferencePreparations } from './commands/preferences.ts'
 import { hostPreparations } from './commands/repositories/hosts.ts'
 import { resolverPreparations } from './commands/resolver/configure.ts'
 import { gatePreparations } from './commands/runs/gate.ts'
-import { refusedCallback, sealedCallback } from './commands/seal-url.ts'
+import { refuseCallback, sealedCallback } from './commands/seal-url.ts'
 import { tableNamePreparations } from './commands/tables/names.ts'
 import { rowPreparations } from './commands/tables/rows.ts'
 import { webhookPreparations } from './commands/webhooks.ts'
@@ -155,8 +155,8 @@ const inlineRun: Prepare = (edge, call, identity, origin) => {
     !spec ||
     (workflowsNamed(spec).length === 0 &&
       agentsNamed(spec.steps, '').length === 0 &&
-      !refusedActions(edge, call.caller, spec) &&
-      !refusedProvider(edge.world.settings, spec))
+      !refuseActions(edge, call.caller, spec) &&
+      !refuseProvider(edge.world.settings, spec))
   )
     return NOTHING
   return andThen(checkDefinition(edge, call, identity, origin), (checked) =>
@@ -174,14 +174,13 @@ const inlineRun: Prepare = (edge, call, identity, origin) => {
 const checkDefinition: Prepare = async (edge, { project, body, caller }) => {
   const { steps, cleanup, defaults } = (body['spec'] ?? {}) as Partial<Spec>
   const refused =
-    refusedActions(
-      edge,
-      caller,
-      { ...(steps && { steps }), ...(cleanup && { cleanup }) },
-      'spec',
-    ) ?? refusedProvider(edge.world.settings, { ...(defaults && { defaults }) }, 'spec')
+    refuseActions(edge, caller, { ...(steps && { steps }), ...(cleanup && { cleanup }) }, 'spec') ??
+    refuseProvider(edge.world.settings, { ...(defaults && { defaults }) }, 'spec')
   if (refused) return refused
-  return (project && steps && (await unknownAgents(edge, project.id, { steps }, 'spec'))) ?? NOTHING
+  return (
+    (project && steps && (await refuseUnknownAgents(edge, project.id, { steps }, 'spec'))) ??
+    NOTHING
+  )
 }
 
 /**
@@ -265,7 +264,7 @@ async function askPeople(edge: Edge, { project, body }: Call): Promise<Prepared 
   const asked = body as CreateInteraction
   return (
     (await checkPeople(edge, project.id, asked)) ??
-    (await refusedCallback(edge.world, asked)) ?? {
+    (await refuseCallback(edge.world, asked)) ?? {
       input: sealedCallback(edge.world, project.id, asked),
     }
   )

@@ -241,7 +241,7 @@ export function createWorld(parts: WorldParts): World {
       ),
     demand: (project) => bus.publish(subjects.demand(project), { project }),
     fresh: () => parts.membership.fresh(),
-    ended: () => parts.membership.ended(),
+    endedGateways: () => parts.membership.endedGateways(),
     unready: parts.unready,
     ...(parts.storage && { storage: parts.storage }),
     ...(parts.cluster && { cluster: parts.cluster }),

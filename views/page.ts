@@ -19,7 +19,7 @@ export interface IncludeQuery {
   readonly include?: readonly string[]
 }
 /** Whether the query requests an addition. */
-export const wants = ({ include }: IncludeQuery, name: string): boolean =>
+export const wantsAddition = ({ include }: IncludeQuery, name: string): boolean =>
   include?.includes(name) === true
 
 /**

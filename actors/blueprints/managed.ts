@@ -11,7 +11,7 @@ import {
   type BoundEvent,
   type InternalBinding,
   isSameIdentity,
-  refusedBy,
+  refuseByBinding,
 } from '../../protocol/blueprints/stored.ts'
 import type { Event } from '../../protocol/entry.ts'
 import { isRefusal, refuse } from '../../protocol/errors.ts'
@@ -89,7 +89,7 @@ export const managed =
     }
     const found = resource.find(state, input as Readonly<Record<string, unknown>>)
     const existing = found && resource.binding(state, found.id)
-    const refused = refusedBy(existing, claim)
+    const refused = refuseByBinding(existing, claim)
     if (refused) return refused
     if (
       claim?.expected_updated_at !== undefined &&
@@ -147,7 +147,7 @@ export const bindingArms = <S>(
     if (!exists(state, binding.resource_type, binding.resource_id)) return refuse('not_found')
     const existing = bindingOf(state, binding.resource_id)
     return (
-      refusedBy(existing, claim) ?? {
+      refuseByBinding(existing, claim) ?? {
         events: isSame(existing, binding) ? [] : [{ type: 'blueprint.bound', binding }],
         reply: undefined,
       }

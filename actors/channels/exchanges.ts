@@ -111,7 +111,7 @@ function begin(
   }
 }
 /** Stores a message and wakes the agents that `wokenBy` returns. */
-export function post(
+export function postMessage(
   state: OpenChannel,
   message: ChannelMessage,
   calls: Calls,
@@ -220,7 +220,7 @@ function close(
   const said =
     content === undefined
       ? undefined
-      : post(
+      : postMessage(
           without(state, talk),
           answerOf(state, exchange, content, session_id, cause),
           { mentioned },
@@ -302,7 +302,7 @@ const MAX_ENDED = 400
  * Returns the events that end the exchanges of a member that leaves. The outcomes of their turns
  * then change nothing.
  */
-export const abandoned = ({ talks }: ChannelState, member_id: string): ChannelEvent[] =>
+export const endExchangesOf = ({ talks }: ChannelState, member_id: string): ChannelEvent[] =>
   Object.values(talks)
     .filter(({ exchange }) => exchange.agent_id === member_id)
     .slice(0, MAX_ENDED)
@@ -335,7 +335,10 @@ export function errandOf(state: ChannelState, { job_id }: { readonly job_id: str
   }
 }
 /** Returns the commands that cancel the background jobs of a deleted channel. */
-export const withdrawn = ({ talks, confirmations }: ChannelState, cause: Cause): Tell[] => {
+export const cancelBackgroundJobs = (
+  { talks, confirmations }: ChannelState,
+  cause: Cause,
+): Tell[] => {
   const job_ids = [
     ...Object.values(talks).map(({ exchange }) => exchange.job_id),
     ...Object.keys(confirmations),

@@ -15,7 +15,7 @@ import type { Input } from '../../protocol/contract.ts'
 import { type Refusal, refuse, refuseFields } from '../../protocol/errors.ts'
 import type { Cause, Decision } from '../actor.ts'
 import { confirm } from './confirmations.ts'
-import { abandoned } from './exchanges.ts'
+import { endExchangesOf } from './exchanges.ts'
 import {
   type ChannelState,
   hasRoom,
@@ -45,7 +45,7 @@ const fixed = refuseFields({
 })
 /** Returns the events that remove a member. The exchanges of an agent end before it leaves. */
 const removed = (state: ChannelState, member: ChannelMember): ChannelEvent[] => [
-  ...abandoned(state, member.member_id),
+  ...endExchangesOf(state, member.member_id),
   { type: 'member.removed', id: `${member.channel_id}:${member.member_id}`, member },
 ]
 

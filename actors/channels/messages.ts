@@ -21,7 +21,7 @@ import type { Input } from '../../protocol/contract.ts'
 import { type Refusal, refuse, refuseFields } from '../../protocol/errors.ts'
 import type { Patch } from '../../protocol/patch.ts'
 import type { Cause, Decision } from '../actor.ts'
-import { type Calls, post } from './exchanges.ts'
+import { type Calls, postMessage } from './exchanges.ts'
 import { type ChannelState, isOpen, isReadable, memberOf, type OpenChannel } from './state.ts'
 
 /**
@@ -127,7 +127,7 @@ export const send =
       ...rest,
     }
     return {
-      ...post(found, message, input, { id: asker, type }, cause),
+      ...postMessage(found, message, input, { id: asker, type }, cause),
       reply: { id, channel_id, seq, ...rest } as ChannelMessage,
     }
   }

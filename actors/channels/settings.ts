@@ -15,7 +15,7 @@ import { type FieldError, type Refusal, refuse, refuseFields } from '../../proto
 import type { Cause, Decision } from '../actor.ts'
 import { changeOf } from '../configuration.ts'
 import { confirm } from './confirmations.ts'
-import { withdrawn } from './exchanges.ts'
+import { cancelBackgroundJobs } from './exchanges.ts'
 import {
   type ChannelState,
   isOpen,
@@ -170,7 +170,7 @@ export function remove(
         name: 'name.free',
         input: { channel: found.settings.id },
       },
-      ...withdrawn(found, cause),
+      ...cancelBackgroundJobs(found, cause),
     ],
     reply: undefined,
   }

@@ -20,7 +20,7 @@ import type {
 } from '../../protocol/environments/events.ts'
 import { environmentLimits } from '../../protocol/environments/schema.ts'
 import { change, type Draft, emit, STALE_MS } from './draft.ts'
-import { hasJob, isAttached, isUsable, jobsWhere, sameHolder } from './state.ts'
+import { hasJob, isAttached, isSameHolder, isUsable, jobsWhere } from './state.ts'
 
 /** The error type of jobs that no worker of their environment can execute. */
 export const UNAVAILABLE = 'environment_worker_unavailable'
@@ -163,7 +163,7 @@ export function destroy(on: Draft): void {
   endOperation(on, 'failed')
 }
 /** Records that the environment no longer exists. */
-export function destroyed(on: Draft, cleanup: 'succeeded' | 'skipped'): void {
+export function recordDestruction(on: Draft, cleanup: 'succeeded' | 'skipped'): void {
   endOperation(on, 'done')
   endWorker(on, 'stopped')
   const { record, origin } = on.state
@@ -263,7 +263,7 @@ function upkeepPlace(on: Draft): void {
   const { at } = on.cause
   if (isAttached(on.state)) {
     if (record.status === 'orphaned' && at >= worker.since + environmentLimits.orphaned)
-      destroyed(on, 'skipped')
+      recordDestruction(on, 'skipped')
     return
   }
   if (isUsable(on.state) && record.place !== undefined && at >= heard + STALE_MS)
@@ -288,7 +288,7 @@ function admit(on: Draft): void {
   const holder = lease_until === undefined ? undefined : record.lease?.holder
   const jobs = jobsWhere(
     on.state,
-    (job) => waiting(job) && (!holder || sameHolder(holder, job.holder)),
+    (job) => waiting(job) && (!holder || isSameHolder(holder, job.holder)),
   )
   if (jobs.length > 0) emit(on, { type: 'environment.jobs_admitted', jobs, fence: on.state.fence })
   const busy = isBusy(on.state)
@@ -327,12 +327,12 @@ function upkeepWorker(on: Draft): void {
 function operate(on: Draft): void {
   const { operation, record, worker } = on.state
   if (operation || isAttached(on.state)) {
-    if (record.status === 'destroying' && isAttached(on.state)) destroyed(on, 'skipped')
+    if (record.status === 'destroying' && isAttached(on.state)) recordDestruction(on, 'skipped')
     return
   }
   if (record.status === 'provisioning') request(on, 'provision')
   else if (record.status === 'destroying') {
-    if (record.place === undefined) destroyed(on, 'succeeded')
+    if (record.place === undefined) recordDestruction(on, 'succeeded')
     else request(on, 'destroy')
   } else if (
     isUsable(on.state) &&

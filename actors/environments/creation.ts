@@ -94,7 +94,7 @@ export function createBound(
 const endsWithRun = ({ mode, lifetime }: Environment, { holder }: EnvironmentOrigin): boolean =>
   mode === 'run' && (holder === undefined || lifetime === 'run')
 /** Returns the event that creates an environment with the given record and origin. */
-export const opened = (
+export const createdEvent = (
   { environment, origin }: EnvironmentCommands['environment.open']['input'],
   id: string,
 ): EnvironmentEvent => ({

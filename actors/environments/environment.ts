@@ -19,13 +19,13 @@ import { refuse } from '../../protocol/errors.ts'
 import type { Actor, Cause, Decision, Effect } from '../actor.ts'
 import { managed, singleResource } from '../blueprints/managed.ts'
 import { advance, deadline } from './advance.ts'
-import { newEnvironment, opened } from './creation.ts'
+import { createdEvent, newEnvironment } from './creation.ts'
 import { defaultEnvironmentSettings, draft, type EnvironmentSettings, finish } from './draft.ts'
 import { done, use } from './jobs.ts'
 import { type AddedLeaseInput, acquire, release } from './leases.ts'
 import { claim, exited, progress, report, runEnded, seen } from './operations.ts'
 import { remove, update } from './record.ts'
-import { apply, type EnvironmentState, shown } from './state.ts'
+import { apply, type EnvironmentState, shownEnvironment } from './state.ts'
 import { connect, connected, reattach, startWorker, workerGone } from './worker.ts'
 
 type Rows = Pick<
@@ -64,7 +64,7 @@ function open(
   settings: EnvironmentSettings,
 ): Decision<EnvironmentEvent, undefined> {
   if (state) return { events: [], reply: undefined }
-  const birth = opened(input, cause.self.id)
+  const birth = createdEvent(input, cause.self.id)
   const born = apply(state, birth, cause.at)
   if (!born) throw new Error('an environment was not created')
   const on = draft(born, cause, settings)
@@ -85,13 +85,13 @@ function bind(
   if (fault) return fault
   const { name: _, ...unnamed } = creation
   const environment = newEnvironment(id, unnamed, cause.at)
-  const birth = opened({ environment, origin: {} }, id)
+  const birth = createdEvent({ environment, origin: {} }, id)
   const born = apply(state, birth, cause.at)
   if (!born) throw new Error('an environment was not created')
   const on = draft(born, cause, settings)
   on.events.push(birth)
   advance(on)
-  return finish(on, shown(on.state))
+  return finish(on, shownEnvironment(on.state))
 }
 function wake(
   state: EnvironmentState,
@@ -173,7 +173,7 @@ export const environmentActor = ({
       }),
       wake: set(wake),
     },
-    records: { 'environment.update': (state) => (state ? shown(state) : undefined) },
+    records: { 'environment.update': (state) => (state ? shownEnvironment(state) : undefined) },
     evolve: {
       'environment.created': folds,
       'environment.updated': folds,
@@ -246,11 +246,11 @@ export const environmentActor = ({
       ],
     },
     ask: {
-      get: (state) => state && shown(state),
+      get: (state) => state && shownEnvironment(state),
       resource: (state) => resource.asked(state),
       standing: (state) =>
         state && {
-          environment: shown(state),
+          environment: shownEnvironment(state),
           worker: {
             state: state.worker.state,
             generation: state.worker.generation,

@@ -11,7 +11,7 @@ import { refuse } from '../../protocol/errors.ts'
 import type { Cause, Decision } from '../actor.ts'
 import { advance, endLease } from './advance.ts'
 import { draft, type EnvironmentSettings, emit, finish } from './draft.ts'
-import { type EnvironmentState, sameHolder, shown } from './state.ts'
+import { type EnvironmentState, isSameHolder, shownEnvironment } from './state.ts'
 
 /** Default duration of a lease in seconds. */
 const DEFAULT_TTL_S = 300
@@ -31,7 +31,7 @@ const taken = (holder: Holder, expires_at?: string) =>
  * undefined if there is no such holder.
  */
 const occupant = ({ jobs }: ExistingEnvironment, holder: Holder): Holder | undefined =>
-  Object.values(jobs).find((job) => job.admitted && !sameHolder(job.holder, holder))?.holder
+  Object.values(jobs).find((job) => job.admitted && !isSameHolder(job.holder, holder))?.holder
 
 /** Grants or renews the lease. */
 export function acquire(
@@ -73,7 +73,7 @@ export function acquire(
     until,
   })
   advance(on)
-  return finish(on, { environment: shown(on.state), lease })
+  return finish(on, { environment: shownEnvironment(on.state), lease })
 }
 
 /** Ends a lease. If the lease has already ended, the request is accepted but changes nothing. */
@@ -87,5 +87,5 @@ export function release(
   const on = draft(state, cause, settings)
   if (lease_id !== undefined && state.record.lease?.id === lease_id) endLease(on, 'released')
   advance(on)
-  return finish(on, shown(on.state))
+  return finish(on, shownEnvironment(on.state))
 }

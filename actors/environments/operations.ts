@@ -9,7 +9,14 @@ import type { EnvironmentEvent, ExistingEnvironment } from '../../protocol/envir
 import { keepWarmMs } from '../../protocol/environments/keep-warm.ts'
 import { refuse } from '../../protocol/errors.ts'
 import type { Cause, Decision } from '../actor.ts'
-import { advance, applyPolicy, destroyed, endOperation, endWorker, request } from './advance.ts'
+import {
+  advance,
+  applyPolicy,
+  endOperation,
+  endWorker,
+  recordDestruction,
+  request,
+} from './advance.ts'
 import {
   change,
   type Draft,
@@ -117,7 +124,7 @@ export function report(
   const kind = state.operation?.kind
   const isDone = input.outcome === 'done'
   const error = input.error ?? 'The provider failed.'
-  if (kind === 'destroy' && isDone) destroyed(on, 'succeeded')
+  if (kind === 'destroy' && isDone) recordDestruction(on, 'succeeded')
   else {
     endOperation(on, input.outcome)
     if (kind === 'provision') provisioned(on, isDone ? undefined : error)

@@ -9,7 +9,7 @@ import { type Patch, patch } from '../../protocol/patch.ts'
 import type { Cause, Decision } from '../actor.ts'
 import { advance, destroy } from './advance.ts'
 import { draft, type EnvironmentSettings, emit, finish } from './draft.ts'
-import { type EnvironmentState, shown } from './state.ts'
+import { type EnvironmentState, shownEnvironment } from './state.ts'
 
 const missing = () => refuse('not_found', { resource: 'environment' })
 
@@ -61,7 +61,7 @@ export function update(
       name: 'environment_name.keep',
       input: { environment_id: state.record.id, key: scopeKey(after) },
     })
-  return finish(on, shown(on.state))
+  return finish(on, shownEnvironment(on.state))
 }
 
 /** Destroys the environment. A repeated request returns the current record. */
@@ -74,5 +74,5 @@ export function remove(
   const on = draft(state, cause, settings)
   destroy(on)
   advance(on)
-  return finish(on, shown(on.state))
+  return finish(on, shownEnvironment(on.state))
 }

@@ -195,7 +195,7 @@ export function apply(
 }
 
 /** Returns the record as clients see it. */
-export const shown = ({ record, jobs, worker }: ExistingEnvironment): Environment => ({
+export const shownEnvironment = ({ record, jobs, worker }: ExistingEnvironment): Environment => ({
   ...record,
   worker_state: worker.state,
   jobs_in_progress: Object.keys(jobs).length,
@@ -206,7 +206,7 @@ const usable: ReadonlySet<EnvironmentStatus> = new Set(['ready', 'running', 'ret
 export const isUsable = ({ record }: ExistingEnvironment): boolean => usable.has(record.status)
 /** Whether a worker attached the environment, so that no provider manages it. */
 export const isAttached = ({ record }: ExistingEnvironment): boolean => record.provider === 'worker'
-export const sameHolder = (a: Holder, b: Holder): boolean => a.kind === b.kind && a.id === b.id
+export const isSameHolder = (a: Holder, b: Holder): boolean => a.kind === b.kind && a.id === b.id
 
 /** Returns the jobs for which `holds` returns true. */
 export const jobsWhere = (

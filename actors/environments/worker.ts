@@ -9,7 +9,7 @@ import { refuse, refuseFields } from '../../protocol/errors.ts'
 import type { Cause, Decision } from '../actor.ts'
 import { advance, endWorker } from './advance.ts'
 import { change, type Draft, draft, type EnvironmentSettings, emit, finish } from './draft.ts'
-import { type EnvironmentState, isAttached, shown } from './state.ts'
+import { type EnvironmentState, isAttached, shownEnvironment } from './state.ts'
 
 type Commands = EnvironmentCommands
 type Decided<N extends keyof Commands> = Decision<EnvironmentEvent, Commands[N]['reply']>
@@ -46,7 +46,7 @@ export function startWorker(
   if (!isLive) emit(on, { type: 'environment.worker_requested', launch: { ...launch, ...input } })
   advance(on)
   return finish(on, {
-    environment: shown(on.state),
+    environment: shownEnvironment(on.state),
     started: !isLive,
     ...(isLive && session !== undefined && { worker_session_id: session }),
   })

@@ -6,7 +6,7 @@ import type { JsonObject } from '../../protocol/common.ts'
 import { restrictionOf, type SourceEvent } from '../../protocol/events/sources.ts'
 import { isInternal } from '../../protocol/events/types.ts'
 import type { DeliveryOpening } from '../../protocol/webhooks/delivery.ts'
-import { reduced } from './reduced.ts'
+import { reducePayload } from './reduce-payload.ts'
 import type { SourcesState } from './state.ts'
 
 /**
@@ -53,10 +53,12 @@ function dataOf({
   event,
   record,
 }: Pick<SourceEvent, 'event_type' | 'event' | 'record'>): JsonObject {
-  if (record) return reduced({ ...record, ...event })
+  if (record) return reducePayload({ ...record, ...event })
   const field = subjects[event_type.slice(0, Math.max(0, event_type.indexOf('.')))]
   const id = field === undefined ? undefined : event[field]
-  return reduced(typeof id === 'string' && !Object.hasOwn(event, 'id') ? { id, ...event } : event)
+  return reducePayload(
+    typeof id === 'string' && !Object.hasOwn(event, 'id') ? { id, ...event } : event,
+  )
 }
 
 /**

@@ -20,7 +20,7 @@ import type { Cause, Decided } from '../actor.ts'
 import { withinLimits } from './budget.ts'
 import { hooksFor } from './hooks.ts'
 import { listenersOf } from './listeners.ts'
-import { reduced } from './reduced.ts'
+import { reducePayload } from './reduce-payload.ts'
 import { recall, type SourcesState } from './state.ts'
 
 type Stored = Extract<SourcesEvent, { type: 'source.published' }>
@@ -47,7 +47,7 @@ function store(
 ): Stored | undefined {
   const { event_type, source_kind, source_id, meta, depth, chain, dedup_key } = publication
   const chatter = isChatter(event_type)
-  const event = chatter ? publication.event : reduced(publication.event)
+  const event = chatter ? publication.event : reducePayload(publication.event)
   const matched = listenersOf(state).match(
     event === publication.event ? publication : { ...publication, event },
   )

@@ -13,7 +13,7 @@ import type { Cause } from '../actor.ts'
  * Returns the refusal of a principal that may not answer, or undefined if it may.
  * @param executes the principal's permissions to execute actions, as the gateway resolved them.
  */
-export function refusedApproval(
+export function refuseApproval(
   { action, excludes = [] }: Approval,
   { id, type }: Cause['principal'],
   executes: readonly string[],

@@ -15,13 +15,13 @@ import type { InteractionEvent, Source } from '../../protocol/interactions/event
 import type { ByLink, CallerRoles, LinkedRound } from '../../protocol/interactions/rows.ts'
 import type { InteractionCommands } from '../../protocol/internal.ts'
 import type { Actor, Effect } from '../actor.ts'
-import { reduced } from '../events/reduced.ts'
+import { reducePayload } from '../events/reduce-payload.ts'
 import { link } from './links.ts'
 import { ask, create, open } from './open.ts'
 import { respond, review } from './respond.ts'
 import { notifyingSession } from './session.ts'
 import { cancel, invalidate, remove, wake, withdraw } from './settle.ts'
-import { apply, expiry, type InteractionState, isSettled, opened } from './state.ts'
+import { apply, expiry, type InteractionState, isSettled, newInteraction } from './state.ts'
 
 const publish = (
   event: Extract<InteractionEvent, { readonly source: Source }>,
@@ -30,7 +30,8 @@ const publish = (
   const { type, source, withheld } = event
   const { session_id } = source.event
   if (withheld && typeof session_id !== 'string') return []
-  const record = event.type === 'interaction.created' ? reduced(event.interaction) : source.record
+  const record =
+    event.type === 'interaction.created' ? reducePayload(event.interaction) : source.record
   const input: ServicePublication = {
     event_type: type,
     source_kind: 'interaction',
@@ -75,7 +76,7 @@ export const interactionActor = ({
     wake: notifyingSession(wake),
   },
   evolve: {
-    'interaction.created': opened,
+    'interaction.created': newInteraction,
     'interaction.responded': apply,
     'interaction.submitted': apply,
     'interaction.reviewed': apply,

@@ -7,7 +7,7 @@ import type { Api } from '../../protocol/api.ts'
 import type { Input, Reply } from '../../protocol/contract.ts'
 import { refuse, refuseFields } from '../../protocol/errors.ts'
 import type { InteractionEvent } from '../../protocol/interactions/events.ts'
-import { linkable, roundOf } from '../../protocol/interactions/resolve.ts'
+import { linkableTargets, roundOf } from '../../protocol/interactions/resolve.ts'
 import type { LinkedRound } from '../../protocol/interactions/rows.ts'
 import type { Cause, Decision } from '../actor.ts'
 import { expiry, type InteractionState } from './state.ts'
@@ -31,7 +31,7 @@ export function link(
       { review_round: roundOf(record) },
       'A new round has started; request the links of that round.',
     )
-  const able = linkable(record)
+  const able = linkableTargets(record)
   const odd = (target_user_ids ?? []).findIndex((target) => !able.includes(target))
   if (odd >= 0)
     return refuseFields({

@@ -4,19 +4,19 @@ import type { Api } from '../../protocol/api.ts'
 import { timestamp } from '../../protocol/common.ts'
 import type { Input } from '../../protocol/contract.ts'
 import { type Refusal, refuse, refuseFields } from '../../protocol/errors.ts'
-import { checkValue, isNamed, refusedAnswer } from '../../protocol/interactions/check.ts'
+import { checkValue, isNamed, refuseAnswer } from '../../protocol/interactions/check.ts'
 import type { InteractionEvent } from '../../protocol/interactions/events.ts'
 import {
   currentResponses,
+  isSatisfied,
   outcomeOf,
   reviewersOf,
   roundOf,
-  satisfied,
 } from '../../protocol/interactions/resolve.ts'
 import type { ByLink, CallerRoles } from '../../protocol/interactions/rows.ts'
 import type { Interaction, Response } from '../../protocol/interactions/schema.ts'
 import type { Cause, Decision, Tell } from '../actor.ts'
-import { refusedApproval } from './approval.ts'
+import { refuseApproval } from './approval.ts'
 import { conclude, recordReply } from './settle.ts'
 import { type InteractionState, statusAt } from './state.ts'
 
@@ -54,10 +54,10 @@ export function respond(
   if (!state || state.deleted) return refuse('not_found')
   const { record } = state
   const { id: person } = cause.principal
-  const unfit = state.approval && refusedApproval(state.approval, cause.principal, executes)
+  const unfit = state.approval && refuseApproval(state.approval, cause.principal, executes)
   if (unfit) return unfit
   const refused =
-    refusedAnswer(record.target_user_ids, person, roles) ?? closed(state, 'pending', cause.at)
+    refuseAnswer(record.target_user_ids, person, roles) ?? closed(state, 'pending', cause.at)
   if (refused) return refused
   const round = roundOf(record)
   if (link && link.round !== round)
@@ -103,7 +103,7 @@ export function respond(
   const responses = currentResponses(after)
   const { resolution_policy: policy, target_user_ids, spec } = record
   if (
-    !satisfied(
+    !isSatisfied(
       policy,
       target_user_ids,
       responses.map(({ responder_user_id }) => responder_user_id),

@@ -5,7 +5,7 @@
  */
 import type { InteractionEvent } from '../../protocol/interactions/events.ts'
 import type { Cause, Decided, Decision } from '../actor.ts'
-import { apply, type InteractionState, opened } from './state.ts'
+import { apply, type InteractionState, newInteraction } from './state.ts'
 
 type Arm<I, R> = (
   state: InteractionState | null,
@@ -19,7 +19,7 @@ const after = (
   at: number,
 ): InteractionState | null =>
   event.type === 'interaction.created'
-    ? opened(state, event)
+    ? newInteraction(state, event)
     : event.type === 'interaction.linked' || event.type === 'interaction.deleted'
       ? state
       : apply(state, event, at)

@@ -13,14 +13,14 @@ import type {
   InteractionEvent,
   Source,
 } from '../../protocol/interactions/events.ts'
-import { changed } from '../../protocol/interactions/events.ts'
+import { applyChange } from '../../protocol/interactions/events.ts'
 import { type Interaction, settledStatuses } from '../../protocol/interactions/schema.ts'
 import type { InteractionCommands, InteractionSettled } from '../../protocol/internal.ts'
 import type { SealedUrl } from '../../protocol/masked-url.ts'
 import { extended } from '../../protocol/rules/extended.ts'
 import type { DeliveryOpening } from '../../protocol/webhooks/delivery.ts'
 import type { Cause, Decided, Decision, Tell } from '../actor.ts'
-import { reduced } from '../events/reduced.ts'
+import { reducePayload } from '../events/reduce-payload.ts'
 import { partsOf } from '../sealed-url.ts'
 import { expiry, type InteractionState, isOpen, statusAt } from './state.ts'
 
@@ -45,7 +45,7 @@ export function conclude(
 ): Ended {
   const at = timestamp(cause.at)
   const full: Change = { ...change, set: extended(change.set, { completed_at: at }) }
-  const after = changed(record, full, cause.at)
+  const after = applyChange(record, full, cause.at)
   const dispatch = dispatchOf(after, callback, cause)
   return {
     events: [
@@ -55,7 +55,7 @@ export function conclude(
         was: record.status,
         ...full,
         source: extended(sourceOf(after), {
-          record: reduced(after),
+          record: reducePayload(after),
           depth,
           ...(chain && { chain }),
         }),

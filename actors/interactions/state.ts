@@ -13,8 +13,8 @@ import type { Chain } from '../../protocol/events/sources.ts'
 import { callbackOf, withMaskedCallback } from '../../protocol/interactions/callback.ts'
 import {
   type Approval,
+  applyChange,
   type Change,
-  changed,
   type InteractionEvent,
 } from '../../protocol/interactions/events.ts'
 import { type Interaction, settledStatuses } from '../../protocol/interactions/schema.ts'
@@ -51,7 +51,7 @@ export interface InteractionState {
 }
 
 /** Returns the state of a new interaction. */
-export const opened = (
+export const newInteraction = (
   _: InteractionState | null,
   event: Extract<InteractionEvent, { type: 'interaction.created' }>,
 ): InteractionState => {
@@ -76,7 +76,7 @@ export function apply(
   if (!state) throw new Error('an interaction changed before it was created')
   return {
     ...state,
-    record: changed(state.record, event, at),
+    record: applyChange(state.record, event, at),
     ...('invalid' in event && event.invalid && { invalid: true }),
   }
 }

@@ -7,7 +7,7 @@ import { timestamp } from '../../protocol/common.ts'
 import type { EnvironmentQueueCommands } from '../../protocol/environments/commands.ts'
 import type { QueueEvent } from '../../protocol/jobs/rows.ts'
 import type { Decided } from '../actor.ts'
-import { mergeEnded, settle } from './outcomes.ts'
+import { endJob, mergeEnded } from './outcomes.ts'
 import { find, type Held, type QueueState } from './state.ts'
 
 type Input<N extends keyof EnvironmentQueueCommands> = EnvironmentQueueCommands[N]['input']
@@ -50,7 +50,7 @@ export const unavailable = (
 ): Decided<QueueEvent, undefined> => ({
   ...mergeEnded(
     unleased(state, job_ids).map((held) =>
-      settle(held, { outcome: 'failed', error_type, error_message }, at),
+      endJob(held, { outcome: 'failed', error_type, error_message }, at),
     ),
   ),
   reply: undefined,

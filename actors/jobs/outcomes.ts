@@ -72,7 +72,7 @@ const tellOwner = (
  * Ends the job with an outcome.
  * @param at Unix milliseconds.
  */
-export function settle(
+export function endJob(
   held: Held,
   outcome: Outcome,
   at: number,
@@ -146,7 +146,7 @@ export const requeueUncounted = (
   counted: 'release' | 'none',
   reason: string,
   at: number,
-): Ended => (held.cancel ? cancelled(held, at) : { events: [requeue(held, counted, reason, at)] })
+): Ended => (held.cancel ? cancelJob(held, at) : { events: [requeue(held, counted, reason, at)] })
 
 /** Returns whether the job has no attempt left if the attempt under `attemptOf` has failed. */
 export const isLastFailure = (held: Held): boolean =>
@@ -160,35 +160,35 @@ const isLastAttempt = (held: Held): boolean =>
  * Handles a failed attempt: the job gets another attempt or ends.
  * @param at Unix milliseconds.
  */
-export function failed(
+export function failAttempt(
   held: Held,
   fault: Fault,
   at: number,
   { final, retry_in, invocation }: Served = {},
 ): Ended {
   if (final || isLastFailure(held))
-    return settle(held, { outcome: 'failed', ...fault }, at, invocation)
-  return held.cancel ? cancelled(held, at) : again(held, 'failure', fault, at, retry_in)
+    return endJob(held, { outcome: 'failed', ...fault }, at, invocation)
+  return held.cancel ? cancelJob(held, at) : retryJob(held, 'failure', fault, at, retry_in)
 }
 
 /** Puts a resting job back in the queue at the end of its pause. */
-export const rested = (held: Held, at: number): Ended => ({
+export const endRest = (held: Held, at: number): Ended => ({
   events: [{ type: 'job.rested', id: held.header.id, job: { updated_at: timestamp(at) } }],
 })
 
 /** Handles a lease that ended without a report: the job gets another attempt or ends. */
 export function loseLease(held: Held, at: number): Ended {
-  if (held.cancel) return cancelled(held, at)
+  if (held.cancel) return cancelJob(held, at)
   const fault = {
     error_type: 'lease_expired',
     error_message: `The heartbeats of the worker stopped during attempt ${attemptOf(held)}.`,
   }
   return isLastLoss(held)
-    ? settle(held, { outcome: 'failed', ...fault }, at)
-    : again(held, 'loss', fault, at)
+    ? endJob(held, { outcome: 'failed', ...fault }, at)
+    : retryJob(held, 'loss', fault, at)
 }
 
-function again(
+function retryJob(
   held: Held,
   counted: 'failure' | 'loss',
   fault: Fault,
@@ -212,8 +212,8 @@ function again(
 }
 
 /** Ends the job as cancelled on request. */
-export const cancelled = (held: Held, at: number, reason = held.cancel?.reason): Ended =>
-  settle(held, { outcome: 'cancelled', ...(reason !== undefined && { error_message: reason }) }, at)
+export const cancelJob = (held: Held, at: number, reason = held.cancel?.reason): Ended =>
+  endJob(held, { outcome: 'cancelled', ...(reason !== undefined && { error_message: reason }) }, at)
 
 /** Merges the ends of several attempts into one decision. */
 export const mergeEnded = (ended: readonly Ended[]): Ended => ({

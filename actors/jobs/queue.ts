@@ -33,13 +33,13 @@ import { leaseOf, publishArtifact } from './artifacts.ts'
 import { deliveries, isObsolete, nameOf } from './deliveries.ts'
 import { admit, unavailable } from './environments.ts'
 import {
-  cancelled,
+  cancelJob,
   type Ended,
+  endRest,
   loseLease,
   mergeEnded,
   reasons,
   requeueUncounted,
-  rested,
 } from './outcomes.ts'
 import { judge } from './report.ts'
 import {
@@ -73,7 +73,7 @@ type Ending = { readonly id: string }
 function endFirst(due: Iterable<Held>, at: number): Ended {
   const ended: Ended[] = []
   for (const held of due) {
-    const one = held.rest === undefined ? loseLease(held, at) : rested(held, at)
+    const one = held.rest === undefined ? loseLease(held, at) : endRest(held, at)
     ended.push(one)
     if (ended.length === MAX_ENDED_LEASES || one.tells?.some(({ name }) => name === 'job.settled'))
       break
@@ -191,7 +191,7 @@ export function queueActor(
         const ended = heldOf(state, job_ids)
           .filter((held) => !held.cancel)
           .map((held) => {
-            if (!held.lease) return cancelled(held, cause.at, reason)
+            if (!held.lease) return cancelJob(held, cause.at, reason)
             const { gateway, session } = held.lease
             const job = { cancel_requested: true, updated_at: timestamp(cause.at) }
             const events: QueueEvent[] = [

@@ -7,13 +7,13 @@ import type { JobReport } from '../../protocol/internal.ts'
 import { readAnswer } from '../../protocol/sessions/turns/request.ts'
 import { reportErrors } from '../../protocol/workers/socket.ts'
 import {
-  cancelled,
+  cancelJob,
   type Ended,
-  failed,
+  endJob,
+  failAttempt,
   isLastFailure,
   reasons,
   requeueUncounted,
-  settle,
 } from './outcomes.ts'
 import { find, type Held, isFinished, type QueueState } from './state.ts'
 
@@ -47,12 +47,12 @@ export function judge(state: QueueState, report: JobReport, at: number): ReportD
 function valid(held: Held, report: JobReport, at: number): Ended {
   if (report.status === 'completed') return completed(held, report, at)
   const stopped = report.status === 'cancelled' || report.error_type === reportErrors.cancelled
-  if (stopped && held.cancel) return cancelled(held, at)
+  if (stopped && held.cancel) return cancelJob(held, at)
   if (report.error_type === reportErrors.over_capacity && report.status === 'failed')
     return requeueUncounted(held, 'none', reasons.capacity, at)
   if (report.status === 'cancelled' && held.shutdowns < SHUTDOWNS)
     return requeueUncounted(held, 'none', reasons.shutdown, at)
-  return failed(held, faultOf(report), at, report)
+  return failAttempt(held, faultOf(report), at, report)
 }
 
 /**
@@ -65,13 +65,13 @@ function late(held: Held, report: JobReport, at: number): Ended {
     report.status === 'failed' &&
     report.error_type !== reportErrors.over_capacity &&
     (report.final || isLastFailure(held))
-  return last ? failed(held, faultOf(report), at, report) : { events: [] }
+  return last ? failAttempt(held, faultOf(report), at, report) : { events: [] }
 }
 
 function completed(held: Held, { result, context, invocation }: JobReport, at: number): Ended {
   const answer = held.header.kind === 'llm_generation' ? readAnswer(result) : undefined
   return typeof answer === 'string'
-    ? settle(
+    ? endJob(
         held,
         {
           outcome: 'failed',
@@ -80,7 +80,7 @@ function completed(held: Held, { result, context, invocation }: JobReport, at: n
         },
         at,
       )
-    : settle(
+    : endJob(
         held,
         { outcome: 'completed', ...(result && { result }), ...(context && { context }) },
         at,

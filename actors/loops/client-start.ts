@@ -9,7 +9,7 @@ import type { LoopEvent } from '../../protocol/loops/events.ts'
 import { type FireTrigger, type StartLoopRun, startKeyOf } from '../../protocol/loops/rows.ts'
 import type { Run } from '../../protocol/runs/schema.ts'
 import type { Cause, Decision } from '../actor.ts'
-import { type Draft, decided, draft, type LoopOptions } from './draft.ts'
+import { type Draft, draft, type LoopOptions, withReply } from './draft.ts'
 import { type Outcome, openRun, whyLeftOut } from './start.ts'
 import { isExisting, type KnownTrigger, type LoopState, triggersOf } from './state.ts'
 
@@ -116,5 +116,5 @@ function answered(on: Draft, outcome: Outcome, reply: Run): Decision<LoopEvent, 
       },
       whyLeftOut[outcome.left_out],
     )
-  return decided(on, reply)
+  return withReply(on, reply)
 }

@@ -23,7 +23,7 @@ import type { Cause, Decision } from '../actor.ts'
 import { changeOf } from '../configuration.ts'
 import { admitWaiting, dismiss } from './admit.ts'
 import { updateHalts } from './budget.ts'
-import { decided, draft, emit, emptyDecision, type LoopOptions } from './draft.ts'
+import { draft, emit, emptyDecision, type LoopOptions, withReply } from './draft.ts'
 import { type ExistingLoop, isExisting, type LoopState } from './state.ts'
 import { derivedEvents, handlesOf, materialize } from './triggers.ts'
 
@@ -142,7 +142,7 @@ export function create(
     secrets: secretsOf(input.secrets, {}) ?? {},
   })
   for (const event of derivedEvents(state, on.state, input.organization, cause)) emit(on, event)
-  return decided(on, loop)
+  return withReply(on, loop)
 }
 
 /**
@@ -249,7 +249,7 @@ function followUp(
   updateHalts(on)
   admitWaiting(on)
   const { record } = on.state
-  return record ? decided(on, record) : refuse('not_found')
+  return record ? withReply(on, record) : refuse('not_found')
 }
 
 /** Deletes the loop. Active runs continue. Waiting runs are displaced. */
@@ -264,7 +264,7 @@ export function remove(
   emit(on, { type: 'loop.deleted', id: cause.self.id, name: state.record.name })
   for (const event of derivedEvents(state, on.state, organization, cause)) emit(on, event)
   dismiss(on)
-  return decided(on, undefined)
+  return withReply(on, undefined)
 }
 
 /** Deletes the loop, if it exists, because its project was deleted. */

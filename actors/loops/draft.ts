@@ -61,7 +61,7 @@ export const tellRun = <
 ): void => {
   on.tells.push({ to: { kind: 'run', id }, name, input })
 }
-export const decided = <R>(on: Draft, reply: R): Decided<LoopEvent, R> => ({
+export const withReply = <R>(on: Draft, reply: R): Decided<LoopEvent, R> => ({
   events: on.events,
   tells: on.tells,
   reply,

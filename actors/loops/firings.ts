@@ -43,7 +43,7 @@ export const awaitsReadCheck = (state: LoopState, { source, reader }: Firing): b
  * last editor is unknown or does not own the private artifact of the event, or if too many firings
  * wait.
  */
-export function hold(
+export function holdFiring(
   state: LoopState,
   { trigger_id, source }: Firing,
   cause: Cause,

@@ -10,7 +10,7 @@ import type { LoopCommands, LoopEvent } from '../../protocol/loops/events.ts'
 import type { Cause, Decision } from '../actor.ts'
 import { admitWaiting, continueDisplacing, dismiss, judgeReturning } from './admit.ts'
 import { haltIfSpent, updateHalts } from './budget.ts'
-import { decided, draft, emit, emptyDecision, type LoopOptions, tellRun } from './draft.ts'
+import { draft, emit, emptyDecision, type LoopOptions, tellRun, withReply } from './draft.ts'
 import { requestSlot, returnSlot } from './slots.ts'
 import { standingEvents } from './standing.ts'
 import { fireSchedules } from './start.ts'
@@ -35,7 +35,7 @@ export function left(
     !state.line.some((waiting) => waiting.run_id === run_id)
   ) {
     if (status === 'failed') tellRun(on, run_id, 'run.end', {})
-    return decided(on, undefined)
+    return withReply(on, undefined)
   }
   returnSlot(on, run_id)
   const failures =
@@ -63,7 +63,7 @@ export function left(
   }
   if (status === 'failed') tellRun(on, run_id, 'run.end', { ...(paused && { paused }) })
   admitWaiting(on)
-  return decided(on, undefined)
+  return withReply(on, undefined)
 }
 
 /**
@@ -94,7 +94,7 @@ export function returns(
       tellRun(on, run_id, 'run.hold', { queue_reason: 'plan_concurrency' })
     else tellRun(on, run_id, 'run.begin', {})
   }
-  return decided(on, undefined)
+  return withReply(on, undefined)
 }
 
 /**
@@ -110,7 +110,7 @@ export function spend(
   const on = draft(state, cause, options)
   emit(on, { type: 'credits.spent', at: Math.floor(cause.at / WINDOW_MS) * WINDOW_MS, milli })
   updateHalts(on, { run_id, ...(continues && { continues }) })
-  return decided(on, undefined)
+  return withReply(on, undefined)
 }
 
 /** Continues work that was left to a later commit, and fires schedules that are due. */
@@ -134,5 +134,5 @@ export function wake(
   if (isExisting(state) && state.standing.version === 0)
     for (const event of standingEvents(state, on.state, cause.self.id, '')) emit(on, event)
   fireSchedules(on)
-  return on.events.length > 0 ? decided(on, undefined) : emptyDecision
+  return on.events.length > 0 ? withReply(on, undefined) : emptyDecision
 }

@@ -12,12 +12,12 @@ import type { LoopCommands, LoopEvent } from '../../protocol/loops/events.ts'
 import type { Cause, Decision } from '../actor.ts'
 import {
   type Draft,
-  decided,
   draft,
   emit,
   emptyDecision,
   type LoopOptions,
   tellRun,
+  withReply,
 } from './draft.ts'
 import { isExisting, type LoopState } from './state.ts'
 
@@ -82,5 +82,5 @@ export function slotGranted(
   if (isExisting(state) && state.record.status !== 'active')
     emit(on, { type: 'place.declined', run_id, organization: state.standing.organization })
   else take(on, run_id)
-  return decided(on, undefined)
+  return withReply(on, undefined)
 }

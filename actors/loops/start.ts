@@ -21,14 +21,14 @@ import { judge, type Verdict } from './admit.ts'
 import { spentBudget } from './budget.ts'
 import {
   type Draft,
-  decided,
   draft,
   emit,
   emptyDecision,
   type LoopOptions,
   tellRun,
+  withReply,
 } from './draft.ts'
-import { awaitsReadCheck, hold } from './firings.ts'
+import { awaitsReadCheck, holdFiring } from './firings.ts'
 import { requestSlot } from './slots.ts'
 import {
   type ExistingLoop,
@@ -169,7 +169,7 @@ export function fire(
   const trigger = liveTrigger(state, trigger_id)
   const key = `${trigger_id} ${source.id}`
   if (!trigger || state.fired.includes(key)) return emptyDecision
-  if (awaitsReadCheck(state, firing)) return hold(state, firing, cause)
+  if (awaitsReadCheck(state, firing)) return holdFiring(state, firing, cause)
   const on = draft(state, cause, options)
   const outcome =
     source.depth > MAX_CHAIN_DEPTH
@@ -186,7 +186,7 @@ export function fire(
           meta: { ...source.meta, event_type: source.event_type, source_event_id: source.id },
         })
   skipped(on, trigger_id, key, outcome, source.id)
-  return decided(on, undefined)
+  return withReply(on, undefined)
 }
 /** Maximum number of loops that a stored chain contains. Only the latest loops are kept. */
 const MAX_CHAIN_LOOPS = 2 * MAX_CHAIN_DEPTH
@@ -227,7 +227,7 @@ export function stop(
     depth: Math.min(source.depth + 1, MAX_CHAIN_DEPTH),
   })
   for (const event of derivedEvents(state, on.state, '', cause)) emit(on, event)
-  return decided(on, undefined)
+  return withReply(on, undefined)
 }
 function skipped(
   on: Draft,
@@ -338,5 +338,5 @@ export function answerStep(
         error: outcome.message ?? 'The loop accepts no runs now',
       },
     })
-  return decided(on, undefined)
+  return withReply(on, undefined)
 }

@@ -20,7 +20,7 @@ import { getOwn } from '../../protocol/lookup.ts'
 import { type SentUrl, withMaskedUrl } from '../../protocol/masked-url.ts'
 import { reservedActionName, reservedTags, secretRef } from '../../protocol/naming.ts'
 import { patch } from '../../protocol/patch.ts'
-import { refusedBeyond } from '../../protocol/projects/limits.ts'
+import { refuseBeyondLimit } from '../../protocol/projects/limits.ts'
 import type { Cause, Decision } from '../actor.ts'
 import { changeWithUrl, newUrl, partsAfter, partsOf } from '../sealed-url.ts'
 import { callersOf } from './loops.ts'
@@ -42,7 +42,7 @@ export function createAction(
   if (faults.length > 0) return refuseFields(...faults)
   if (actionNamed(state, input.name))
     return refuse('already_exists', { field: 'name', name: input.name })
-  const full = refusedBeyond('action', Object.keys(state.actions).length)
+  const full = refuseBeyondLimit('action', Object.keys(state.actions).length)
   if (full) return full
   const {
     name,

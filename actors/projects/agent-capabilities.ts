@@ -125,7 +125,11 @@ export function equippedOf(
 }
 
 /** Removes a deleted toolkit or skill from all agents. */
-export function take(state: ProjectState, what: keyof AgentCapabilities, id: string): ProjectState {
+export function removeCapability(
+  state: ProjectState,
+  what: keyof AgentCapabilities,
+  id: string,
+): ProjectState {
   for (const [agent, has] of Object.entries(state.equipment))
     if (has[what].some((one) => one.id === id))
       state.equipment[agent] = { ...has, [what]: has[what].filter((one) => one.id !== id) }

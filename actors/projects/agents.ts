@@ -15,7 +15,7 @@ import type { Input } from '../../protocol/contract.ts'
 import { type Refusal, refuse, refuseFields } from '../../protocol/errors.ts'
 import { getOwn } from '../../protocol/lookup.ts'
 import { reservedTags } from '../../protocol/naming.ts'
-import { refusedBeyond } from '../../protocol/projects/limits.ts'
+import { refuseBeyondLimit } from '../../protocol/projects/limits.ts'
 import type { Cause, Decision } from '../actor.ts'
 import { type Change, changeOf } from '../configuration.ts'
 import { newAgent } from './access/principals.ts'
@@ -152,7 +152,7 @@ export function createAgent(
   if (adopted) return adopted
   const refused = taken(state, input)
   if (refused) return refused
-  const full = refusedBeyond('agent', Object.keys(state.agents).length)
+  const full = refuseBeyondLimit('agent', Object.keys(state.agents).length)
   if (full) return full
   const { id, event } = newAgent(state, input.name, cause, input.blueprint?.binding.resource_id)
   const now = timestamp(cause.at)

@@ -8,7 +8,7 @@ import {
   type BlueprintClaim,
   type BoundEvent,
   type Identity,
-  refusedByProtection,
+  refuseProtected,
 } from '../../protocol/blueprints/stored.ts'
 import { resourceFacts } from '../../protocol/blueprints/types.ts'
 import type { Event } from '../../protocol/entry.ts'
@@ -135,7 +135,7 @@ function refusedByAgents(
 ): Refusal | undefined {
   for (const [agent, { toolkits, skills }] of Object.entries(equipment)) {
     if (![...toolkits, ...skills].some((held) => held.id === id)) continue
-    const refused = refusedByProtection(getOwn(managed, agent), requester)
+    const refused = refuseProtected(getOwn(managed, agent), requester)
     if (refused) return refused
   }
   return undefined

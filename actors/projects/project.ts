@@ -18,9 +18,7 @@ import type {
   BlueprintClaim,
   BoundEvent,
 } from '../../protocol/blueprints/stored.ts'
-import { getOwn } from '../../protocol/lookup.ts'
 import type { LoopsEvent } from '../../protocol/loops/standing.ts'
-import { patch } from '../../protocol/patch.ts'
 import type {
   HoldEvent,
   PartingEvent,
@@ -67,7 +65,7 @@ import {
   equippedOf,
   evolveCapabilities,
   type Held,
-  take,
+  removeCapability,
 } from './agent-capabilities.ts'
 import { createAgent, type Domain, deleteAgent, openInbox, updateAgent } from './agents.ts'
 import { evolveRemoval, isRemoval, removalSettled, removingArtifacts } from './artifact-removal.ts'
@@ -103,7 +101,13 @@ import {
   updateWebhook,
   webhookOf,
 } from './webhooks.ts'
-import { createWorkflow, deleteWorkflow, settleHandle, updateWorkflow } from './workflows.ts'
+import {
+  createWorkflow,
+  deleteWorkflow,
+  evolveWorkflows,
+  settleHandle,
+  updateWorkflow,
+} from './workflows.ts'
 
 type ProjectEvent =
   | WorkflowEvent
@@ -172,12 +176,6 @@ function unassign(state: ProjectState, of: 'principal_id' | 'role_id', id: strin
     if (one[of] === id) delete state.assignments[one.id]
   return state
 }
-
-/**
- * Milliseconds for which the ids in `unused` are stored (one day). A creation under such an id,
- * which may arrive late, is refused.
- */
-const KEEP_UNUSED_MS = 86_400_000
 
 /** Creates the project actor. */
 export function projectActor(
@@ -272,24 +270,7 @@ export function projectActor(
     },
     records: recordsOf(options),
     evolve: {
-      'workflow.created': (state, { id, workflow, spec }) => {
-        state.workflows[id] = { workflow, spec }
-        return state
-      },
-      'workflow.updated': (state, { id, workflow, spec }) => {
-        const kept = getOwn(state.workflows, id)
-        if (kept)
-          state.workflows[id] = {
-            ...kept,
-            workflow: patch(kept.workflow, workflow),
-            ...(spec && { spec }),
-          }
-        return state
-      },
-      'workflow.deleted': (state, { id }) => {
-        delete state.workflows[id]
-        return state
-      },
+      ...evolveWorkflows,
       ...evolveKeys,
       'principal.created': principal.created,
       'principal.updated': principal.updated,
@@ -300,17 +281,6 @@ export function projectActor(
       'role.deleted': (state, { id }) => role.deleted(unassign(state, 'role_id', id), { id }),
       'assignment.created': assignment.created,
       'assignment.deleted': assignment.deleted,
-      'handle.held': (state, { id, organization }) => {
-        state.claims[id] = organization
-        return state
-      },
-      'handle.freed': (state, { id, unused }, at) => {
-        delete state.claims[id]
-        for (const [old, since] of Object.entries(state.unused))
-          if (since < at - KEEP_UNUSED_MS) delete state.unused[old]
-        if (unused) state.unused[id] = at
-        return state
-      },
       'agent.created': agent.created,
       'agent.updated': agent.updated,
       'agent.deleted': (state, { id, external_ref }) => {
@@ -322,10 +292,12 @@ export function projectActor(
       },
       'toolkit.created': toolkit.created,
       'toolkit.updated': toolkit.updated,
-      'toolkit.deleted': (state, { id }) => toolkit.deleted(take(state, 'toolkits', id), { id }),
+      'toolkit.deleted': (state, { id }) =>
+        toolkit.deleted(removeCapability(state, 'toolkits', id), { id }),
       'skill.created': skill.created,
       'skill.updated': skill.updated,
-      'skill.deleted': (state, { id }) => skill.deleted(take(state, 'skills', id), { id }),
+      'skill.deleted': (state, { id }) =>
+        skill.deleted(removeCapability(state, 'skills', id), { id }),
       ...evolveCapabilities,
       'binding.created': binding.created,
       'binding.updated': binding.created,

@@ -4,7 +4,7 @@ import { timestamp } from '../../protocol/common.ts'
 import { refuse, refuseFields } from '../../protocol/errors.ts'
 import { getOwn } from '../../protocol/lookup.ts'
 import { reservedTags } from '../../protocol/naming.ts'
-import { refusedBeyond } from '../../protocol/projects/limits.ts'
+import { refuseBeyondLimit } from '../../protocol/projects/limits.ts'
 import type { Skill, SkillBody, SkillEvent } from '../../protocol/skills/schema.ts'
 import type { Cause, Decision } from '../actor.ts'
 import { changeOf } from '../configuration.ts'
@@ -28,7 +28,7 @@ export function createSkill(
 ): Decided<Skill> {
   const faults = reservedTags(input.tags, brand)
   if (faults.length > 0) return refuseFields(...faults)
-  const full = refusedBeyond('skill', Object.keys(skills).length)
+  const full = refuseBeyondLimit('skill', Object.keys(skills).length)
   if (full) return full
   const now = timestamp(cause.at)
   const { name, instructions, description, allowed_tools, tags } = input

@@ -8,7 +8,7 @@ import type { Input } from '../../protocol/contract.ts'
 import { type Refusal, refuse, refuseFields } from '../../protocol/errors.ts'
 import { getOwn } from '../../protocol/lookup.ts'
 import { reservedTags } from '../../protocol/naming.ts'
-import { refusedBeyond } from '../../protocol/projects/limits.ts'
+import { refuseBeyondLimit } from '../../protocol/projects/limits.ts'
 import type { toolkits as rows } from '../../protocol/toolkits/rows.ts'
 import {
   isSystemToolkit,
@@ -32,7 +32,7 @@ export function createToolkit(
 ): Decided<Toolkit> {
   const faults = reservedTags(input.tags, brand)
   if (faults.length > 0) return refuseFields(...faults)
-  const full = refusedBeyond('toolkit', Object.keys(toolkits).length)
+  const full = refuseBeyondLimit('toolkit', Object.keys(toolkits).length)
   if (full) return full
   const now = timestamp(cause.at)
   const { name, description, tags } = input

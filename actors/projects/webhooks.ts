@@ -22,7 +22,7 @@ import {
 } from '../../protocol/masked-url.ts'
 import { reservedTags, secretRef } from '../../protocol/naming.ts'
 import { type Patch, patch } from '../../protocol/patch.ts'
-import { refusedBeyond } from '../../protocol/projects/limits.ts'
+import { refuseBeyondLimit } from '../../protocol/projects/limits.ts'
 import type { DeliveryOpening } from '../../protocol/webhooks/delivery.ts'
 import type {
   Webhook,
@@ -71,7 +71,7 @@ export function createWebhook(
   const faults = reservedTags(tags, brand)
   if (faults.length > 0) return refuseFields(...faults)
   if (named(state, name)) return refuse('already_exists', { field: 'name', name })
-  const full = refusedBeyond('webhook', Object.keys(state.webhooks).length)
+  const full = refuseBeyondLimit('webhook', Object.keys(state.webhooks).length)
   if (full) return full
   const kept = newUrl('url', url, input.url_parts)
   if (isRefusal(kept)) return kept

@@ -11,6 +11,7 @@ import type { Input } from '../../protocol/contract.ts'
 import { refuse, refuseFields } from '../../protocol/errors.ts'
 import { getOwn } from '../../protocol/lookup.ts'
 import { reservedTags } from '../../protocol/naming.ts'
+import { patch } from '../../protocol/patch.ts'
 import type { HoldEvent, ProjectCommands, Reserved } from '../../protocol/projects/configuration.ts'
 import type { Workflow, WorkflowEvent, workflows } from '../../protocol/workflows/rows.ts'
 import type { Cause, Decision } from '../actor.ts'
@@ -19,6 +20,13 @@ import type { ProjectOptions, ProjectState } from './state.ts'
 
 type Rows = typeof workflows
 type Decided<R> = Decision<WorkflowEvent | HoldEvent, R>
+type EventOf<T> = Extract<WorkflowEvent | HoldEvent, { readonly type: T }>
+
+/**
+ * Milliseconds for which the ids in `unused` are stored (one day). A creation under such an id,
+ * which may arrive late, is refused.
+ */
+const KEEP_UNUSED_MS = 86_400_000
 
 /**
  * Creates version 1 of a workflow under its reserved id and handle. Refuses if the reservation has
@@ -142,3 +150,49 @@ export const settleHandle = (
     : [{ type: 'handle.freed', id, organization, unused: true }],
   reply: undefined,
 })
+
+/** Reducers for the events of workflows and of the claims on their handles. */
+export const evolveWorkflows = {
+  'workflow.created': (
+    state: ProjectState,
+    { id, workflow, spec }: EventOf<'workflow.created'>,
+  ): ProjectState => {
+    state.workflows[id] = { workflow, spec }
+    return state
+  },
+  'workflow.updated': (
+    state: ProjectState,
+    { id, workflow, spec }: EventOf<'workflow.updated'>,
+  ): ProjectState => {
+    const kept = getOwn(state.workflows, id)
+    if (kept)
+      state.workflows[id] = {
+        ...kept,
+        workflow: patch(kept.workflow, workflow),
+        ...(spec && { spec }),
+      }
+    return state
+  },
+  'workflow.deleted': (state: ProjectState, { id }: { readonly id: string }): ProjectState => {
+    delete state.workflows[id]
+    return state
+  },
+  'handle.held': (
+    state: ProjectState,
+    { id, organization }: EventOf<'handle.held'>,
+  ): ProjectState => {
+    state.claims[id] = organization
+    return state
+  },
+  'handle.freed': (
+    state: ProjectState,
+    { id, unused }: EventOf<'handle.freed'>,
+    at: number,
+  ): ProjectState => {
+    delete state.claims[id]
+    for (const [old, since] of Object.entries(state.unused))
+      if (since < at - KEEP_UNUSED_MS) delete state.unused[old]
+    if (unused) state.unused[id] = at
+    return state
+  },
+}

@@ -212,7 +212,7 @@ const recordOf = (state: RunState): Run => shownRun(state.record)
  * Returns the finished decision. Its reply is the record after the command and its tells have been
  * decided.
  */
-export const decided = (on: Draft): Decided<RunEvent, Run> => ({
+export const replyWithRecord = (on: Draft): Decided<RunEvent, Run> => ({
   events: on.events,
   reply: recordOf,
   tells: on.tells,

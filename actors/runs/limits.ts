@@ -19,7 +19,7 @@ import { isActive, leaveBranches } from './engine/leave-branches.ts'
 import { failStep } from './engine/outcome.ts'
 import { endWait } from './engine/resume.ts'
 import { aboutOf } from './outbound/source-events.ts'
-import { abandon } from './steps/action.ts'
+import { abandonWork } from './steps/action.ts'
 
 /**
  * Maximum number of step attempts of one run, unless its definition sets another maximum. Without a
@@ -32,7 +32,7 @@ const stepsUsed = ({ state: { spec, engine } }: Draft): number =>
   engine.executed - (spec.limits?.max_steps === undefined ? (engine.aside ?? 0) : 0)
 
 /** Whether the time limit of the run has passed. It does not apply to the cleanup. */
-export const wallClockPassed = ({ state, cause }: Draft): boolean =>
+export const isWallClockPassed = ({ state, cause }: Draft): boolean =>
   !state.engine.ending && (state.engine.wall_deadline ?? Infinity) <= cause.at
 /**
  * Whether the current step has begun and has not ended. A step that has ended in an earlier attempt
@@ -64,10 +64,10 @@ const asksAgent = (on: Draft): boolean => {
  * Ends the run when a limit does not allow the current step to begin.
  * @returns whether the run was ended.
  */
-export function stopped(on: Draft): boolean {
+export function stopAtLimit(on: Draft): boolean {
   if (on.state.engine.ending) return false
   const { max_agent_turns = 0, agent_turns_used = 0 } = on.state.record
-  if (wallClockPassed(on)) exceedWallClock(on)
+  if (isWallClockPassed(on)) exceedWallClock(on)
   else if (stepLimitReached(on))
     stop(
       on,
@@ -75,7 +75,7 @@ export function stopped(on: Draft): boolean {
       { limit_kind: 'steps', used: stepsUsed(on), limit: stepsAllowed(on) },
       `The run began more than ${plural(stepsAllowed(on), 'step')}`,
     )
-  else if (overspent(on)) return true
+  else if (stopIfOverspent(on)) return true
   else if (
     max_agent_turns > 0 &&
     (agent_turns_used > max_agent_turns || (agent_turns_used === max_agent_turns && asksAgent(on)))
@@ -95,7 +95,7 @@ export function stopped(on: Draft): boolean {
  * spent.
  * @returns whether a budget is spent.
  */
-export function overspent(on: Draft): boolean {
+export function stopIfOverspent(on: Draft): boolean {
   const { credit_budget = 0, credit_spent = 0 } = on.state.record
   const halted = haltOf(on)
   if (credit_budget > 0 && credit_spent >= credit_budget)
@@ -171,7 +171,7 @@ function stop(on: Draft, reason: StopReason, reached: JsonObject, error: string)
     payload: { ...(at && { step: at.key }), ...reached },
   })
   leaveBranches(on, fault.error)
-  abandon(on, fault)
+  abandonWork(on, fault)
   withdraw(on, fault.error)
   endWait(on, 'wait.closed', { reason: fault.error_type })
   if (isStepActive(on)) failStep(on, fault, true, {}, reason)

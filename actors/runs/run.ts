@@ -44,8 +44,8 @@ import {
   unwatch,
 } from './outbound/source-events.ts'
 import { halt, recordUsage } from './outbound/usage.ts'
-import { apply, created, hasEnded, type RunState } from './state.ts'
-import { turnWanted } from './steps/agent.ts'
+import { apply, createState, hasEnded, type RunState } from './state.ts'
+import { wantedTurn } from './steps/agent.ts'
 
 /** The run actor. Its state is null before `run.created`. */
 export const run: Actor<
@@ -100,7 +100,7 @@ export const run: Actor<
     'turn.settled': turnSettled,
   },
   evolve: {
-    'run.created': created,
+    'run.created': createState,
     'run.started': apply,
     'run.suspended': apply,
     'run.resumed': apply,
@@ -180,7 +180,7 @@ export const run: Actor<
      * The content of a job for its worker, or the turn that a lookup job resolves. Null if the run
      * no longer waits for the job.
      */
-    job_spec: (state, input) => jobSpec(state, input) ?? turnWanted(state, input),
+    job_spec: (state, input) => jobSpec(state, input) ?? wantedTurn(state, input),
     /**
      * The facts that an executor needs to make the call of a job. Null if the run no longer waits
      * for the job.

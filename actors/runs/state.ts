@@ -306,7 +306,7 @@ export interface Note {
  * Returns the part of a note that makes the matcher drop a wait that ends. The matcher stores waits
  * for source events, but not for signals.
  */
-export const unwatching = (wait: Wait | undefined): Pick<Note, 'unwatch'> =>
+export const unwatchNote = (wait: Wait | undefined): Pick<Note, 'unwatch'> =>
   wait?.kind === 'event' && !wait.event_type.startsWith('signal.') ? { unwatch: wait.id } : {}
 /** Whether a wait is not open yet, because the matcher has not confirmed it. */
 export const isAsked = (wait: Wait | undefined): boolean =>
@@ -321,7 +321,7 @@ export const note = (content: Note): JsonObject => ({ ...content })
 export const signalKey = (name: string, key: string): string => `${name} ${key}`
 
 /** Creates the state of a run from its first event. */
-export function created(_: RunState | null, event: RunEvent): RunState {
+export function createState(_: RunState | null, event: RunEvent): RunState {
   const { engine } = (event.private ?? {}) as Note
   if (!event.run || !event.spec || !engine)
     throw new Error('run.created without its record, spec or engine')

@@ -31,7 +31,7 @@ import type { Attaching, SessionCommands } from '../../protocol/sessions/command
 import type { SessionEvent } from '../../protocol/sessions/events.ts'
 import { limits } from '../../protocol/sessions/limits.ts'
 import type { Cause, Decision, Tell } from '../actor.ts'
-import { type Draft, emit, emptyDecision, live } from './draft.ts'
+import { type Draft, emit, emptyDecision, liveSession } from './draft.ts'
 import { filesOf } from './files.ts'
 import type { SessionState } from './state.ts'
 
@@ -55,7 +55,7 @@ export function reserve(
   { file, hash, key, organization }: SessionCommands['attachment.reserve']['input'],
   cause: Cause,
 ): Decision<SessionEvent, SessionCommands['attachment.reserve']['reply']> {
-  const session = live(state, cause)
+  const session = liveSession(state, cause)
   if (!session) return refuse('not_found')
   const files = Object.values(filesOf(session))
   const known = key === undefined ? undefined : files.find((one) => one.key === key)
@@ -137,7 +137,7 @@ export function attach(
   { artifact_id }: Input<Api['session.attach']> & Attaching,
   cause: Cause,
 ): Decision<SessionEvent, Attached & { status_code?: 200 }> {
-  const session = live(state, cause)
+  const session = liveSession(state, cause)
   if (!session) return refuse('not_found')
   const file = getOwn(filesOf(session), artifact_id)
   if (!file || file.state === 'erased')
@@ -171,7 +171,7 @@ export function detach(
   { artifact_id }: Input<Api['session.detach']>,
   cause: Cause,
 ): Decision<SessionEvent, undefined> {
-  const session = live(state, cause)
+  const session = liveSession(state, cause)
   const file = session && getOwn(filesOf(session), artifact_id)
   if (!file)
     return refuse('not_found', { resource: 'attachment' }, 'There is no such file in this session.')

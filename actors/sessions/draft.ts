@@ -198,7 +198,7 @@ function sourceFacts(
 export const writeHidden = (on: Draft, row: NewRow): void =>
   emit(on, { type: 'context.stored', message: rowOf(on, row, 'final', on.state.sequence + 1) })
 /** Opens a streaming row, or resets it. */
-export const stream = (on: Draft, row: NewRow & { readonly id: string }): void =>
+export const streamRow = (on: Draft, row: NewRow & { readonly id: string }): void =>
   emit(on, { type: 'message.upsert', ...rowOf(on, row, 'streaming', null) })
 /** Lets a session with a bounded retention expire its full time after the present message. */
 function postponeExpiry(on: Draft): void {
@@ -208,7 +208,7 @@ function postponeExpiry(on: Draft): void {
 }
 
 /** Changes the record of a turn in the transcript. */
-export function upsert(on: Draft, id: string, more: Patch<TurnUpsert>): void {
+export function upsertTurn(on: Draft, id: string, more: Patch<TurnUpsert>): void {
   const { record } = turnOf(on, id) as Turn
   const status = more.status ?? record.status
   const phase = status === 'queued' || status === 'running' || status === 'waiting' ? status : null
@@ -217,7 +217,7 @@ export function upsert(on: Draft, id: string, more: Patch<TurnUpsert>): void {
   emit(on, { type: 'turn.upsert', ...patch(record, more), status, phase, updated_at: now(on) })
 }
 /** Changes the bookkeeping of a turn, which no transcript shows. */
-export const note = (on: Draft, id: string, work: Patch<TurnWork>, tokens?: number): void =>
+export const noteTurn = (on: Draft, id: string, work: Patch<TurnWork>, tokens?: number): void =>
   emit(on, { type: 'turn.noted', id, work, ...(tokens !== undefined && { tokens }) })
 export const noteCall = (on: Draft, turn_id: string, id: string, call: Patch<Call>): void =>
   emit(on, { type: 'call.noted', turn_id, id, call })
@@ -257,14 +257,14 @@ export function withoutReply(on: Draft): Decided<SessionEvent, undefined> {
  * Completes and returns the decision of a command that has a reply. The reply is computed from the
  * state after the command and its tells have been decided.
  */
-export function answering<R>(on: Draft, reply: (state: Live) => R): Decided<SessionEvent, R> {
+export function withReply<R>(on: Draft, reply: (state: Live) => R): Decided<SessionEvent, R> {
   settleRecord(on)
   return { events: on.events, reply: reply as (state: never) => R, tells: on.tells, next: on.state }
 }
 /** The empty decision of a command without a reply. */
 export const emptyDecision: Decided<SessionEvent, undefined> = { events: [], reply: undefined }
 /** Returns the session if it is live, otherwise undefined. */
-export const live = (state: SessionState, cause: Cause): Live | undefined =>
+export const liveSession = (state: SessionState, cause: Cause): Live | undefined =>
   isLive(state, cause.at) ? state : undefined
 /** Returns the API record of a turn that has not ended. */
 export const recordOf = ({ record, extra }: Turn): AgentTurn => agentTurn(record, extra)

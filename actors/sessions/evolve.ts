@@ -18,7 +18,7 @@ import { withVisibility } from '../../protocol/sessions/visibility.ts'
 import type { Actor } from '../actor.ts'
 import { evolveAttachments } from './files.ts'
 import { remember } from './history/remembered.ts'
-import { entered, replaceWithSummary } from './history/window.ts'
+import { addRow, replaceWithSummary } from './history/window.ts'
 import type { SessionState, Turn } from './state.ts'
 import { callsOf, withCalls } from './turns/calls.ts'
 
@@ -53,7 +53,7 @@ function enter(before: SessionState, row: TranscriptMessage): SessionState {
   const sequence = row.sequence ?? state.sequence
   const covered = row.covers_through_sequence
   if (row.entry_type !== 'compaction' || covered === undefined)
-    return { ...state, sequence, ...entered(state, row) }
+    return { ...state, sequence, ...addRow(state, row) }
   return {
     ...state,
     sequence,

@@ -28,7 +28,7 @@ export const filesOf = ({ attachments = {} }: SessionState): Files => attachment
  * Returns the time at which the next unfinished upload is abandoned, in Unix milliseconds. Returns
  * Infinity if no upload is unfinished.
  */
-export const awaited = (state: SessionState): number =>
+export const nextUploadDeadline = (state: SessionState): number =>
   Math.min(Infinity, ...Object.values(filesOf(state)).map(({ until }) => until ?? Infinity))
 
 /**
@@ -111,7 +111,7 @@ export const reactAttachments = {
  * unsuitable files.
  * @param path path of the content in the request, for error messages.
  */
-export function bound(
+export function bindFiles(
   state: SessionState,
   content: readonly JsonObject[],
   path: string,
@@ -159,7 +159,7 @@ export const withFiles = (
   })
 
 /** Returns the stored files, oldest first, or null if the session is not live. */
-export const listed = (
+export const listFiles = (
   state: SessionState,
   _: unknown,
   at: number,

@@ -19,7 +19,7 @@ import type { SessionSeed } from '../../protocol/sessions/rows.ts'
 import { publicSession, type Session } from '../../protocol/sessions/schema.ts'
 import { withVisibility } from '../../protocol/sessions/visibility.ts'
 import type { Cause, Decision } from '../actor.ts'
-import { answering, change, type Draft, draft, emit, tell } from './draft.ts'
+import { change, type Draft, draft, emit, tell, withReply } from './draft.ts'
 import { isLive, type Live, type SessionState } from './state.ts'
 
 type Seed = SessionSeed & { readonly agent_id: string }
@@ -134,7 +134,7 @@ export const create =
     const on = findOrCreate(brand, state, input, input.place, cause)
     if (isRefusal(on)) return on
     if (on.state.record.status === 'archived') change(on, { status: 'active' })
-    return answering(on, ({ record }) => publicSession(record))
+    return withReply(on, ({ record }) => publicSession(record))
   }
 /** Records that a newer session of the key exists. */
 export const succeed = (

@@ -8,7 +8,7 @@ import {
   generationSpec,
   messagesOf,
 } from '../../protocol/sessions/turns/request.ts'
-import { presented } from '../../protocol/sessions/turns/tools.ts'
+import { presentTools } from '../../protocol/sessions/turns/tools.ts'
 import { depthOf } from './draft.ts'
 import { withFiles } from './files.ts'
 import { summarySpec } from './history/compaction.ts'
@@ -41,7 +41,7 @@ export const jobSpec =
           messagesOf(
             withFiles(state, generationRows(state, found.turn.record.id, work.generation.through)),
           ),
-          presented(work.definition, brand, work.output_schema),
+          presentTools(work.definition, brand, work.output_schema),
         )
       : null
   }
@@ -81,7 +81,7 @@ export function actionCall(
  * Returns the row that a generation writes. Returns null if the session no longer waits for the
  * job, or if the job is not a generation of a turn.
  */
-export const generation = (
+export const generatingRow = (
   state: SessionState,
   { job_id }: { readonly job_id: string },
 ): Generating | null => {
@@ -107,6 +107,6 @@ export const uncommittedResults = ({ turns }: SessionState): KnownResult[] =>
     }),
   )
 /** Returns the progress of the compaction. */
-export const detail = (state: SessionState, _: unknown, at: number): Compacting => ({
+export const compactionProgress = (state: SessionState, _: unknown, at: number): Compacting => ({
   compaction: progressOf(state, at),
 })

@@ -23,13 +23,19 @@ import { abandon, attach, converted, detach, removed, reserve } from './attachme
 import { cancelNudge, nudge } from './commands/nudge.ts'
 import { invoke, startTurn } from './commands/start.ts'
 import { evolve } from './evolve.ts'
-import { fileAt, listed, reactAttachments } from './files.ts'
+import { fileAt, listFiles, reactAttachments } from './files.ts'
 import { create, standing, succeed } from './find-or-create.ts'
 import { openExchange } from './inbound/exchanges.ts'
 import { interactionChanged } from './inbound/interactions.ts'
 import { jobRetried, jobSettled } from './inbound/jobs.ts'
 import { openTurn, stopTurn } from './inbound/turns.ts'
-import { actionCall, detail, generation, jobSpec, uncommittedResults } from './reads.ts'
+import {
+  actionCall,
+  compactionProgress,
+  generatingRow,
+  jobSpec,
+  uncommittedResults,
+} from './reads.ts'
 import { append, cancel, cancelTurn, compact, deadline, remove, update, wake } from './settings.ts'
 import { tellMessage } from './source-events.ts'
 import { initialSession, type SessionState } from './state.ts'
@@ -107,13 +113,13 @@ export function sessionActor({
       /** The action call of a job, for its executor. */
       action_call: actionCall,
       /** The row that a generation writes, for previews of streaming output. */
-      generation,
+      generation: generatingRow,
       /** The progress of the compaction. */
-      detail,
+      detail: compactionProgress,
       /** Results of calls whose rows are not committed yet, for gateways that show them early. */
       results: uncommittedResults,
       /** The list of files. */
-      attachments: listed,
+      attachments: listFiles,
       /** A single file. */
       attachment: fileAt,
     },

@@ -16,23 +16,23 @@ import { type AgentTurn, publicSession, type Session } from '../../protocol/sess
 import type { Cause, Decision } from '../actor.ts'
 import { abandonLateUploads, eraseAll } from './attachments.ts'
 import {
-  answering,
   change,
   count,
   type Draft,
   draft,
   emit,
   emptyDecision,
-  live,
+  liveSession,
   tellQueue,
   withoutReply,
+  withReply,
   write,
 } from './draft.ts'
-import { awaited, bound } from './files.ts'
+import { bindFiles, nextUploadDeadline } from './files.ts'
 import { beginCompaction, expirePass } from './history/compaction.ts'
 import { expiry, isLive, type Live, type SessionState, turnsOf } from './state.ts'
 import { queueOf } from './turns/jobs.ts'
-import { budgetEnds, end } from './turns/turns.ts'
+import { budgetDeadline, endTurn } from './turns/turns.ts'
 
 type Decide<N extends keyof Api, R, E = unknown> = (
   state: SessionState,
@@ -45,7 +45,7 @@ const record = ({ record: one }: Live): Session => publicSession(one)
 export const update =
   (brand: string): Decide<'session.update', Session> =>
   (state, input, cause) => {
-    const session = live(state, cause)
+    const session = liveSession(state, cause)
     if (!session)
       return state.record
         ? refuse('conflict', { status: 'deleted' }, 'The session was deleted.')
@@ -62,7 +62,7 @@ export const update =
       change(on, { compaction_policy: policyOf(before.compaction_policy, compaction_policy) })
     if (thinking_effort !== undefined && thinking_effort !== before.thinking_effort)
       change(on, { thinking_effort: thinking_effort === 'inherit' ? null : thinking_effort })
-    return answering(on, record)
+    return withReply(on, record)
   }
 /** Marks the session as deleted, which frees its key. Refuses while a turn has not ended. */
 function bury(on: Draft): Refusal | undefined {
@@ -96,22 +96,22 @@ function stopPass(on: Draft): void {
 export const remove =
   (brand: string): Decide<'session.delete', undefined> =>
   (state, _, cause) => {
-    const session = live(state, cause)
+    const session = liveSession(state, cause)
     if (!session) return refuse('not_found')
     const on = draft(session, cause, brand)
-    return bury(on) ?? answering(on, () => undefined)
+    return bury(on) ?? withReply(on, () => undefined)
   }
 
 /** Appends messages without starting a turn. A compaction may begin. */
 export const append =
   (brand: string): Decide<'session.append', Appended, Partial<Defined>> =>
   (state, input, cause) => {
-    const session = live(state, cause)
+    const session = liveSession(state, cause)
     if (!session) return refuse('not_found')
     const on = draft(session, cause, brand)
     for (const [index, { role, content, metadata, created_at }] of input.messages.entries()) {
       if (isDropped(content)) continue
-      const blocks = bound(session, content, `messages[${index}].content`)
+      const blocks = bindFiles(session, content, `messages[${index}].content`)
       if (isRefusal(blocks)) return blocks
       write(on, {
         role,
@@ -139,21 +139,21 @@ export const append =
     if (model) change(on, { model })
     if (model_provider) change(on, { model_provider })
     const compacting = beginCompaction(on, 'append', input.definition)
-    return answering(on, (after) => ({ ...record(after), ...(compacting && { compacting }) }))
+    return withReply(on, (after) => ({ ...record(after), ...(compacting && { compacting }) }))
   }
 
 /** Cancels the turns that have not ended. Turns of runs are cancelled only if `force` is set. */
 export const cancel =
   (brand: string): Decide<'session.cancel', Session> =>
   (state, { force }, cause) => {
-    const session = live(state, cause)
+    const session = liveSession(state, cause)
     if (!session) return refuse('not_found')
     const on = draft(session, cause, brand)
     // Turns are ended newest first, so that no queued turn starts only to be cancelled.
     const mine = turnsOf(session).filter(({ work }) => work.owner !== 'run' || force === true)
     for (const { record: turn, work } of [...mine].reverse())
-      if (!work.ending) end(on, turn.id, { status: 'cancelled' })
-    return answering(on, record)
+      if (!work.ending) endTurn(on, turn.id, { status: 'cancelled' })
+    return withReply(on, record)
   }
 /** Cancels one turn. The reply contains only the turn's id. The gateway reads the record. */
 export const cancelTurn =
@@ -166,8 +166,8 @@ export const cancelTurn =
     if (turn.work.owner === 'run')
       return refuse('turn_owned_by_run', { turn_id, run_id: turn.record.run_id })
     const on = draft(state, cause, brand)
-    end(on, turn_id, { status: 'cancelled' })
-    return answering(on, () => reply)
+    endTurn(on, turn_id, { status: 'cancelled' })
+    return withReply(on, () => reply)
   }
 
 /**
@@ -177,7 +177,7 @@ export const cancelTurn =
 export const compact =
   (brand: string): Decide<'session.compact', Session, Defined> =>
   (state, { definition }, cause) => {
-    const session = live(state, cause)
+    const session = liveSession(state, cause)
     if (!session) return refuse('not_found')
     const on = draft(session, cause, brand)
     expirePass(on)
@@ -188,7 +188,7 @@ export const compact =
         'The session is being compacted.',
       )
     beginCompaction(on, 'manual', definition)
-    return answering(on, record)
+    return withReply(on, record)
   }
 
 /**
@@ -200,8 +200,8 @@ export function deadline(state: SessionState): number | undefined {
   const first = Math.min(
     expiry(state) ?? Infinity,
     state.compacting?.deadline ?? Infinity,
-    awaited(state),
-    ...Object.values(state.turns).map(budgetEnds),
+    nextUploadDeadline(state),
+    ...Object.values(state.turns).map(budgetDeadline),
   )
   return Number.isFinite(first) ? first : undefined
 }
@@ -229,9 +229,9 @@ export const wake =
     expirePass(on)
     abandonLateUploads(on)
     for (const turn of turnsOf(state)) {
-      if (budgetEnds(turn) > cause.at) continue
+      if (budgetDeadline(turn) > cause.at) continue
       const { timeout_seconds } = turn.work.definition
-      end(on, turn.record.id, {
+      endTurn(on, turn.record.id, {
         status: 'failed',
         error_type: 'timeout',
         error_message: `The turn reached its time limit of ${timeout_seconds} s.`,

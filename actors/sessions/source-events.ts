@@ -6,7 +6,7 @@ import { extended } from '../../protocol/rules/extended.ts'
 import { rowIn, type SessionEvent } from '../../protocol/sessions/events.ts'
 import { sessionMessage } from '../../protocol/sessions/schema.ts'
 import type { Effect } from '../actor.ts'
-import { reduced } from '../events/reduced.ts'
+import { reducePayload } from '../events/reduce-payload.ts'
 
 type MessageUpsert = Extract<SessionEvent, { type: 'message.upsert' }>
 
@@ -15,7 +15,7 @@ type MessageUpsert = Extract<SessionEvent, { type: 'message.upsert' }>
  */
 function recordOf(event: MessageUpsert, closed?: true): JsonObject {
   const { content, ...rest } = sessionMessage(rowIn(event))
-  return reduced(extended(rest, !closed && { content }))
+  return reducePayload(extended(rest, !closed && { content }))
 }
 /**
  * Publishes a final row with the role `user` or `assistant` as a source event. Context, summaries

@@ -6,7 +6,7 @@ import { spawn } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { program } from '../../nodes/commands/child.ts'
+import { programArguments } from '../../nodes/commands/child.ts'
 import { freePort } from '../../nodes/nats/server/server.ts'
 import { endWithUs } from '../../nodes/process/ending.ts'
 import type { ProcessIds } from './processes.ts'
@@ -59,7 +59,7 @@ export async function startBaton({
   data: given,
   profile,
   within = READY_TIMEOUT_MS,
-  program: started = program(),
+  program: started = programArguments(),
   node = [],
   settings = {},
 }: BatonOptions): Promise<Baton> {

@@ -4,7 +4,7 @@
  */
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { program, startChild } from '../../nodes/commands/child.ts'
+import { programArguments, startChild } from '../../nodes/commands/child.ts'
 import { createIdentity } from '../../nodes/nats/server/identity.ts'
 import { findServer } from '../../nodes/nats/server/install.ts'
 import { freePort, startServer } from '../../nodes/nats/server/server.ts'
@@ -41,7 +41,7 @@ export async function startSplit({
   sync,
   settings = {},
   roles: others = ['shards,views,executor'],
-  program: started = program(),
+  program: started = programArguments(),
   node = [],
 }: SplitOptions): Promise<Split> {
   const data = newFolder()

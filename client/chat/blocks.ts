@@ -5,7 +5,7 @@
 import { artifactReferences } from '../../protocol/artifacts/reference.ts'
 import type { Block, ToolResultBlock } from '../../protocol/sessions/turns/blocks.ts'
 import { resultOf, toolStatus } from '../transcript/tools.ts'
-import { el, readable, retext } from './dom.ts'
+import { displayText, el, updateText } from './dom.ts'
 import { ArtifactList, fileView, type ReadFiles } from './files/file-view.ts'
 import { MarkdownView } from './markdown-view.ts'
 
@@ -59,7 +59,7 @@ function reminder(type: Block['type']): BlockView {
     type,
     element: el('div', { class: 'text' }, text),
     update: (block) => {
-      if (block.type === 'reminder') retext(text, block.content)
+      if (block.type === 'reminder') updateText(text, block.content)
     },
   }
 }
@@ -118,16 +118,16 @@ function tool({ artifact }: ReadFiles): BlockView {
       if (block.type !== 'tool_use') return
       const status = toolStatus(block, came)
       const called = block.resolved_action?.name ?? block.name ?? ''
-      retext(name, called)
+      updateText(name, called)
       element.setAttribute('aria-label', `Tool ${called}`)
-      retext(state, statusLabels[status] ?? status)
+      updateText(state, statusLabels[status] ?? status)
       badge.dataset['status'] = status
       const display = block.progress?.['display']
-      retext(progress, typeof display === 'string' ? display : '')
+      updateText(progress, typeof display === 'string' ? display : '')
       going.hidden = progress.data === ''
-      retext(input, readable(block.resolved_action?.input ?? block.input ?? {}))
+      updateText(input, displayText(block.resolved_action?.input ?? block.input ?? {}))
       const value = came ? resultOf(came) : ''
-      retext(output, typeof value === 'string' ? value : readable(value))
+      updateText(output, typeof value === 'string' ? value : displayText(value))
       result.hidden = came === undefined
       files.update(artifactReferences(value))
     },

@@ -58,7 +58,7 @@ export function signIn(
  * Shows the agents of the project, and the sessions of the selected agent.
  * @param go opens a session by its id.
  */
-export function chooser(page: Page, go: (session: string) => void): Screen {
+export function createChooser(page: Page, go: (session: string) => void): Screen {
   const { service } = page
   let over = false
   const fault = el('p', { class: 'fault', role: 'alert' })

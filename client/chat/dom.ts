@@ -32,12 +32,12 @@ export const timeElement = (time: string): HTMLTimeElement =>
   el('time', { datetime: time, title: exactTime(time) }, shortTime(time, Date.now()))
 
 /** Updates a text node. Added text is appended, so that a selection in the node is preserved. */
-export function retext(node: Text, text: string): void {
+export function updateText(node: Text, text: string): void {
   if (node.data === text) return
   if (text.startsWith(node.data)) node.appendData(text.slice(node.data.length))
   else node.data = text
 }
 
 /** Formats a value for display: text unchanged, anything else as indented JSON. */
-export const readable = (value: unknown): string =>
+export const displayText = (value: unknown): string =>
   typeof value === 'string' ? value : JSON.stringify(value, null, 2)

@@ -5,10 +5,10 @@
  * Invariant: the key is stored only in this tab's `sessionStorage`, and never appears in a
  * URL.
  */
-import { chooser, signIn } from './choose.ts'
+import { createChooser, signIn } from './choose.ts'
 import { el } from './dom.ts'
 import type { Page, Screen } from './page.ts'
-import { type Account, service } from './service.ts'
+import { type Account, createService } from './service.ts'
 import { SessionScreen } from './session/screen.ts'
 
 const KEY = 'chat.key'
@@ -52,7 +52,7 @@ function start(wrong?: string): void {
   const account: Account = { key, project }
   const page: Page = {
     account,
-    service: service(account),
+    service: createService(account),
     announce: (text) => {
       announcements.textContent = text
     },
@@ -65,7 +65,7 @@ function start(wrong?: string): void {
   if (session) show(new SessionScreen(page, session), 'textarea')
   else
     show(
-      chooser(page, (id) => {
+      createChooser(page, (id) => {
         location.hash = `session=${id}`
       }),
       'select',

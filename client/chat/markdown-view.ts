@@ -2,7 +2,7 @@
  * Renders Markdown. An update changes only the nodes that differ, so a selection in unchanged text
  * is preserved while more text arrives.
  */
-import { el, retext } from './dom.ts'
+import { el, updateText } from './dom.ts'
 import { markdownTree } from './markdown.ts'
 import type { MarkdownElement, MarkdownNode } from './markdown-tree.ts'
 
@@ -31,7 +31,7 @@ function patch(
     const child = parent.childNodes[index]
     const old = before[index]
     if (child === undefined || old === undefined) parent.appendChild(nodeOf(node))
-    else if (typeof node === 'string' && child instanceof Text) retext(child, node)
+    else if (typeof node === 'string' && child instanceof Text) updateText(child, node)
     else if (typeof node !== 'string' && typeof old !== 'string' && isSameElement(old, node))
       patch(child, old.children, node.children)
     else parent.replaceChild(nodeOf(node), child)

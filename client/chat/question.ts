@@ -4,7 +4,7 @@
  */
 import { questionOf } from '../../protocol/interactions/question.ts'
 import type { Interaction, Question } from '../../protocol/interactions/schema.ts'
-import { el, readable } from './dom.ts'
+import { displayText, el } from './dom.ts'
 
 /**
  * Sends an answer.
@@ -35,7 +35,7 @@ export class QuestionRow {
           'details',
           { open: true },
           el('summary', {}, 'Details'),
-          el('pre', { tabindex: '0' }, readable(context)),
+          el('pre', { tabindex: '0' }, displayText(context)),
         ),
       this.#form,
       this.#outcome,
@@ -61,7 +61,7 @@ function outcomeOf({
   switch (status) {
     case 'completed':
       return (
-        `Answered: ${outcome === true ? 'yes' : outcome === false ? 'no' : readable(outcome)}` +
+        `Answered: ${outcome === true ? 'yes' : outcome === false ? 'no' : displayText(outcome)}` +
         (comment === undefined ? '' : ` (${comment})`)
       )
     case 'expired':

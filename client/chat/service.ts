@@ -36,7 +36,7 @@ export class Refused extends Error {
  * The operations of the service for one user. Each throws `Refused` if the service rejects the
  * request or does not respond.
  */
-export type Service = ReturnType<typeof service>
+export type Service = ReturnType<typeof createService>
 
 /**
  * Maximum number of attempts per request. All attempts of a request with a body have the same
@@ -53,7 +53,7 @@ const newKey = (): string =>
   `chat-${[...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, '0')).join('')}`
 
 /** Creates the functions with which the chat page calls the service for one account. */
-export function service({ key, project }: Account) {
+export function createService({ key, project }: Account) {
   /**
    * Sends a request, with retries.
    * @param body JSON, or a form with a file.

@@ -13,7 +13,7 @@ import {
   fieldsOf,
   inputOf,
   kebab,
-  parsed,
+  parseJson,
   placeholder,
   readValue,
   slotsOf,
@@ -218,7 +218,7 @@ export function addCall(program: Command, shell: Shell): void {
     addConditions(command, row)
     command.addHelpText(
       'after',
-      `\n${row.route}\n${described(name, row)}\nExample:\n  $ baton call ${name}${settings(name, row)}\n`,
+      `\n${row.route}\n${describeFields(name, row)}\nExample:\n  $ baton call ${name}${settings(name, row)}\n`,
     )
     command.action(
       shell.guarded(async () => {
@@ -226,7 +226,7 @@ export function addCall(program: Command, shell: Shell): void {
         const whole =
           body === undefined
             ? { value: undefined }
-            : parsed('the body', body.startsWith('@') ? read(body.slice(1)) : body)
+            : parseJson('the body', body.startsWith('@') ? read(body.slice(1)) : body)
         const made =
           'fault' in whole
             ? whole
@@ -263,7 +263,7 @@ export function catalog(): string {
   )
 }
 /** Lists the fields of a row, one per line. */
-export function described(name: string, row: Row): string {
+export function describeFields(name: string, row: Row): string {
   const lines = [
     ...slotsOf(name, row).map((slot) => [slot, 'text', 'required']),
     ...fieldsOf(row).map((field) => [

@@ -147,7 +147,7 @@ export function readValue(
         : { fault: `${name} must be true or false, not ${JSON.stringify(text)}` }
     case 'list': {
       const value = text.trim().startsWith('[')
-        ? parsed(name, text)
+        ? parseJson(name, text)
         : {
             value: text
               .split(',')
@@ -168,12 +168,12 @@ export function readValue(
     case 'file':
       return { value: read(text.replace(/^@/, ''), 'base64') }
     case 'json':
-      return parsed(name, text.startsWith('@') ? read(text.slice(1)) : text)
+      return parseJson(name, text.startsWith('@') ? read(text.slice(1)) : text)
   }
 }
 
 /** Parses JSON text; `name` identifies the text in the error message. */
-export function parsed(name: string, text: string): { readonly value: unknown } | UsageFault {
+export function parseJson(name: string, text: string): { readonly value: unknown } | UsageFault {
   try {
     return { value: JSON.parse(text) as unknown }
   } catch (error) {

@@ -92,7 +92,7 @@ function memberOf(record: unknown, path: string): string {
  */
 function tableOf(items: readonly JsonObject[], width: number, zone?: string): string {
   const cut = Number.isFinite(width) ? MAX_CELL_LENGTH : Number.POSITIVE_INFINITY
-  const cell = (item: JsonObject, name: string): string => clipped(textOf(item[name], zone), cut)
+  const cell = (item: JsonObject, name: string): string => clipText(textOf(item[name], zone), cut)
   const widths = columnsOf(items).map(
     (name) =>
       [
@@ -153,5 +153,5 @@ function textOf(value: unknown, zone?: string): string {
   if (typeof value === 'object' && !isPlain(value)) return ''
   return String(value).replace(/[\u0000-\u001f\u007f-\u009f]+/g, ' ')
 }
-export const clipped = (text: string, most: number): string =>
+export const clipText = (text: string, most: number): string =>
   text.length > most ? `${text.slice(0, most - 1)}…` : text

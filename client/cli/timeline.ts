@@ -3,7 +3,7 @@
 import type { ChannelEventRecord } from '../../protocol/channels/schema.ts'
 import type { RunEventRecord } from '../../protocol/runs/schema.ts'
 import { escapeControls } from '../plain.ts'
-import { clipped } from './output.ts'
+import { clipText } from './output.ts'
 
 /** Payload fields to omit, because the line already contains them or only programs need them. */
 const silent: ReadonlySet<string> = new Set([
@@ -32,7 +32,7 @@ export function lineOf({ created_at, event_type, step_key, payload }: RunEventRe
     .join(' ')
   return escapeControls(
     `${created_at.slice(11, 23)}  ${event_type.padEnd(16)}  ${(step_key ?? '').padEnd(12)}  ` +
-      clipped(details, MAX_LINE_LENGTH),
+      clipText(details, MAX_LINE_LENGTH),
   ).trimEnd()
 }
 /**
@@ -49,7 +49,7 @@ export function channelLine({ created_at, event_type, payload }: ChannelEventRec
     ? `${message.seq}  ${message.sender_id}  ${shown(message.content)}`
     : (member?.member_id ?? channel?.name ?? '')
   return escapeControls(
-    `${created_at.slice(11, 23)}  ${event_type.padEnd(16)}  ${clipped(about, MAX_LINE_LENGTH + 40)}`,
+    `${created_at.slice(11, 23)}  ${event_type.padEnd(16)}  ${clipText(about, MAX_LINE_LENGTH + 40)}`,
   ).trimEnd()
 }
 const shown = (value: unknown): string =>

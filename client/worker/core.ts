@@ -24,7 +24,7 @@ import {
   type WorkerState,
 } from './options.ts'
 import type { Cancel, Clock, Dial } from './ports.ts'
-import { fatal, permanentErrors, readFrame } from './read.ts'
+import { fatalAdvice, permanentErrors, readFrame } from './read.ts'
 import { ReconnectingSocket } from './reconnecting-socket.ts'
 import { Reports } from './reports.ts'
 import { Terminals } from './terminals.ts'
@@ -138,7 +138,7 @@ export class Core {
         this.#claims.want()
         this.#leave()
       },
-      told: (event) => this.#told(event),
+      onJobEvent: (event) => this.#callOnJob(event),
     })
   }
 
@@ -146,7 +146,7 @@ export class Core {
   start(): Promise<void> {
     if (this.#state !== 'idle')
       return Promise.reject(new Error('A worker can be started only once.'))
-    this.#become('connecting')
+    this.#setState('connecting')
     this.#line.dial()
     return new Promise((done, failed) => {
       this.#onRegistered.push(done)
@@ -186,7 +186,7 @@ export class Core {
     const first = this.#leaving === undefined
     if (first || reason === 'stopped') this.#leaving = reason
     if (!first) return
-    this.#become('draining')
+    this.#setState('draining')
     this.#claims.end()
     this.#announce()
   }
@@ -298,7 +298,7 @@ export class Core {
     this.#jobs.beatAll()
     if (this.#leaving) this.#announce()
     else {
-      this.#become('registered')
+      this.#setState('registered')
       this.#claims.begin(lease.heartbeat_cadence_seconds, same)
     }
     for (const done of this.#onRegistered.splice(0)) done()
@@ -320,7 +320,7 @@ export class Core {
   }
   #error({ error, message_id }: Extract<Down, { type: 'error' }>): void {
     const { code, message } = error
-    const advice = fatal(code, message, this.#token === undefined)
+    const advice = fatalAdvice(code, message, this.#token === undefined)
     if (advice !== undefined)
       return void this.#finish({ reason: 'failed', error: new WorkerError(code, advice) })
     if (!this.#registered || code === 'not_registered')
@@ -336,7 +336,7 @@ export class Core {
     this.#claims.end()
     this.#terminals.closeAll()
     this.#logs.lost()
-    if (!this.#leaving) this.#become('reconnecting')
+    if (!this.#leaving) this.#setState('reconnecting')
     this.#leave()
   }
   /** Ends a draining or stopping worker as soon as it has no work left. */
@@ -362,7 +362,7 @@ export class Core {
     this.#logs.stop()
     this.#console?.stop()
     this.#line.close(1000)
-    this.#become('ended')
+    this.#setState('ended')
     this.#end(end)
   }
 
@@ -373,12 +373,12 @@ export class Core {
   #log(line: string): void {
     this.#hook(() => this.#options.log?.(line))
   }
-  #become(state: WorkerState): void {
+  #setState(state: WorkerState): void {
     if (this.#state === state) return
     this.#state = state
     this.#hook(() => this.#options.onState?.(state))
   }
-  #told(event: JobEvent): void {
+  #callOnJob(event: JobEvent): void {
     this.#hook(() => this.#options.onJob?.(event))
   }
   /**

@@ -28,7 +28,7 @@ export interface JobsWorld {
   report(job: ClaimedJob, outcome: Outcome): void
   /** Called when a handler has returned and its slot is free. */
   freed(): void
-  told(event: JobEvent): void
+  onJobEvent(event: JobEvent): void
   readonly publish: Publish
   readonly logs: Pick<Logs, 'add' | 'end'>
   /** Absent if the console is not captured. */
@@ -96,7 +96,7 @@ export class Jobs {
     }
     this.#running.set(job.lease_token, running)
     this.#beatLater(running)
-    this.#world.told({ type: 'started', job })
+    this.#world.onJobEvent({ type: 'started', job })
     void this.#run(running, action)
   }
   /** Signals a job to stop at the service's request. */
@@ -179,7 +179,7 @@ export class Jobs {
     this.#world.logs.end(running.job)
     this.#world.report(running.job, outcome)
     const { error_message: error } = outcome
-    this.#world.told({
+    this.#world.onJobEvent({
       type: outcome.status ?? 'completed',
       job: running.job,
       ms: this.#world.clock.now() - running.since,
@@ -190,7 +190,7 @@ export class Jobs {
     if (!running.settled) {
       running.settled = true
       running.heartbeat()
-      this.#world.told({
+      this.#world.onJobEvent({
         type: 'lost',
         job: running.job,
         ms: this.#world.clock.now() - running.since,

@@ -22,7 +22,7 @@ export const permanentErrors: ReadonlySet<string> = new Set(['lease_lost', ...in
  * registration. A registration that was accepted before is repeated, because running jobs depend on
  * it.
  */
-export function fatal(code: string, message: string, isNew: boolean): string | undefined {
+export function fatalAdvice(code: string, message: string, isNew: boolean): string | undefined {
   if (code === 'worker_instance_conflict')
     return (
       `${message}. Another live worker uses this instance name; ` +

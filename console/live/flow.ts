@@ -112,10 +112,10 @@ export class Flow {
   started(cursor: LiveCursor | undefined): void {
     this.#pristine = false
     this.#cursor ??= cursor
-    this.tell({ state: 'live' })
+    this.setStatus({ state: 'live' })
   }
   /** Sets the state, and notifies the listeners if it has changed. */
-  tell(status: LiveStatus): void {
+  setStatus(status: LiveStatus): void {
     if (this.#status.state === status.state) return
     this.#status = status
     const cursor = status.state === 'live' ? this.#cursor : undefined

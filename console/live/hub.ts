@@ -37,7 +37,7 @@ export class Hub {
   readonly #ports: LivePorts
   readonly #changed: (connection: LiveConnection) => void
   readonly #flows = new Map<string, Flow>()
-  readonly #places = new Map<Listener, Flow>()
+  readonly #flowOfListener = new Map<Listener, Flow>()
   /** The newest connection. */
   #newest: Connection | undefined
   /** Earlier connections that are still open. */
@@ -71,13 +71,13 @@ export class Hub {
     )
     const flow = joined ?? new Flow(String(++this.#count), subscription)
     this.#flows.set(flow.id, flow)
-    this.#places.set(listener, flow)
+    this.#flowOfListener.set(listener, flow)
     flow.join(listener, after)
     if (!joined) this.#schedule()
   }
   unfollow(listener: Listener): void {
-    const flow = this.#places.get(listener)
-    this.#places.delete(listener)
+    const flow = this.#flowOfListener.get(listener)
+    this.#flowOfListener.delete(listener)
     flow?.leave(listener)
     if (!flow?.empty) return
     this.#flows.delete(flow.id)
@@ -91,7 +91,7 @@ export class Hub {
   }
   /** Removes all subscriptions and closes all connections. */
   close(): void {
-    this.#places.clear()
+    this.#flowOfListener.clear()
     this.#flows.clear()
     this.#open()
   }
@@ -173,7 +173,7 @@ export class Hub {
     if ('refused' in end) return void this.#refused(flows, end)
     // The service ends a stream when its last subscription has ended, so this is no failure.
     if (this.#flows.size === 0 || connection.open.size === 0) return void this.#open()
-    for (const flow of this.#flows.values()) flow.tell({ state: 'waiting' })
+    for (const flow of this.#flows.values()) flow.setStatus({ state: 'waiting' })
     this.#set({ state: 'waiting' })
     this.#waiting = true
     const backoff = Math.min(PAUSE.last, PAUSE.first * 2 ** this.#failures++)
@@ -217,8 +217,8 @@ export class Hub {
   /** Ends a flow. With a fault, the service has refused it; without one, it is complete. */
   #finish(flow: Flow, fault: LiveFault | undefined): void {
     this.#flows.delete(flow.id)
-    for (const listener of flow.listeners) this.#places.delete(listener)
-    flow.tell(fault ? { state: 'refused', fault } : { state: 'ended' })
+    for (const listener of flow.listeners) this.#flowOfListener.delete(listener)
+    flow.setStatus(fault ? { state: 'refused', fault } : { state: 'ended' })
     // A subscription beyond the limit may have been waiting for this one to end.
     if (this.#flows.size >= SUBSCRIPTIONS_PER_STREAM) this.#schedule()
   }
@@ -231,7 +231,7 @@ export class Hub {
       if (older.sequence !== flow.sequence || !older.joinable(cursor)) continue
       for (const listener of flow.listeners) {
         flow.leave(listener)
-        this.#places.set(listener, older)
+        this.#flowOfListener.set(listener, older)
         older.join(listener, cursor)
       }
       this.#flows.delete(flow.id)

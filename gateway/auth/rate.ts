@@ -28,7 +28,10 @@ export type Limits = (caller: string, organization?: string) => Promise<Admissio
  * Returns the id under which the rate limit counts a caller's requests. All tokens and console
  * sessions of a person share one limit. Every other key has its own limit.
  */
-export const limitedBy = ({ principal, credential }: Pick<Caller, 'principal' | 'credential'>) =>
+export const callerLimitId = ({
+  principal,
+  credential,
+}: Pick<Caller, 'principal' | 'credential'>) =>
   credential.type === 'cli_token' || credential.type === 'console_session'
     ? principal.id
     : credential.id
@@ -37,7 +40,7 @@ export const limitedBy = ({ principal, credential }: Pick<Caller, 'principal' | 
  * Returns the id under which the rate limit counts the requests of an IP address. All IPv6 addresses
  * of a /64 network share one limit.
  */
-export const ofAddress = (address: string): string => `address:${limitedAddress(address)}`
+export const addressLimitId = (address: string): string => `address:${limitedAddress(address)}`
 
 /**
  * Counts a refused request against the rate limit of its IP address. Returns `rate_limit_exceeded`
@@ -50,7 +53,7 @@ export async function countRefusal(
   address: string,
   refusal: Refusal,
 ): Promise<Refusal> {
-  return countFor(limits, ofAddress(address), refusal)
+  return countFor(limits, addressLimitId(address), refusal)
 }
 
 /**
@@ -64,7 +67,7 @@ export const countRefusedUpgrade = (
   caller: Caller | undefined,
   refusal: Refusal,
 ): Promise<Refusal> | Refusal => {
-  if (caller) return countFor(limits, limitedBy(caller), refusal)
+  if (caller) return countFor(limits, callerLimitId(caller), refusal)
   return refusal.refused === 'unauthorized' ? countRefusal(limits, address, refusal) : refusal
 }
 

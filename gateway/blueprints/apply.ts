@@ -30,10 +30,10 @@ import { type Call, type Edge, operationOf, scopeId } from '../call.ts'
 import { resolveProvider } from '../commands/environments/providers.ts'
 import type { Identity as CallIdentity } from '../http/idempotency.ts'
 import type { Prepare, Prepared } from '../prepare.ts'
-import { executeChanges, locateRefusal, refusedRows } from './execute.ts'
+import { executeChanges, locateRefusal, refuseRows } from './execute.ts'
 import { blueprintId, type Hold, prepareWhileHeld } from './hold.ts'
 import { bindingsOf, presentOf } from './present.ts'
-import { refusedPlan } from './validate.ts'
+import { refusePlan } from './validate.ts'
 
 /**
  * Refusals after which an apply is planned again. `already_exists` means that another request, or a
@@ -120,8 +120,8 @@ async function planned(
   const plan = planOf(request, present)
   if (isRefusal(plan)) return plan
   return (
-    refusedRows(edge, call, commandsOf(plan)) ??
-    (await refusedPlan(edge, call, origin, [...plan.changes, ...plan.pruned])) ??
+    refuseRows(edge, call, commandsOf(plan)) ??
+    (await refusePlan(edge, call, origin, [...plan.changes, ...plan.pruned])) ??
     plan
   )
 }

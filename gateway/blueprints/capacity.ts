@@ -8,7 +8,7 @@ import type { Identity } from '../../protocol/blueprints/stored.ts'
 import { resourceFacts } from '../../protocol/blueprints/types.ts'
 import { isRefusal, type Refusal, refuse } from '../../protocol/errors.ts'
 import { isId } from '../../protocol/ids.ts'
-import { limitedTypes, refusedBeyond } from '../../protocol/projects/limits.ts'
+import { limitedTypes, refuseBeyondLimit } from '../../protocol/projects/limits.ts'
 import type { Edge } from '../call.ts'
 import { handleOf } from '../commands/workflows/handle.ts'
 import { locateRefusal } from './execute.ts'
@@ -30,7 +30,7 @@ async function refusedNumbers(
     let count = ids.filter((id) => isId(id, type)).length
     for (const change of limited) {
       if (change.resource_type !== type) continue
-      const refused = refusedBeyond(type, count++)
+      const refused = refuseBeyondLimit(type, count++)
       if (refused) return locateRefusal(change, refused)
     }
   }
@@ -95,7 +95,7 @@ async function refusedDeletions(
 }
 
 /** Runs all checks of this file. Returns the first refusal, or undefined. */
-export async function refusedByOthers(
+export async function refuseByCapacity(
   edge: Edge,
   project: string,
   changes: readonly PlannedChange[],

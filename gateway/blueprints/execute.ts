@@ -7,7 +7,7 @@
  */
 import { withReferences } from '../../protocol/blueprints/compare.ts'
 import type { PlannedChange } from '../../protocol/blueprints/plan.ts'
-import { placeOf, resolved } from '../../protocol/blueprints/references.ts'
+import { placeOf, resolveReferences } from '../../protocol/blueprints/references.ts'
 import type { Step } from '../../protocol/blueprints/steps.ts'
 import {
   type BlueprintClaim,
@@ -34,7 +34,7 @@ const rowOf = (name: string): Row => {
 }
 
 /** Returns the refusal for the first row of the plan that the caller may not call. */
-export function refusedRows(
+export function refuseRows(
   edge: Pick<Edge, 'world'>,
   { caller }: Pick<Call, 'caller'>,
   changes: readonly PlannedChange[],
@@ -105,7 +105,7 @@ async function performStep(
   const id = ids[placeOf(type, key)] ?? ''
   const references = Object.entries(change.symbolic ?? {}).map(([field, value]) => [
     field,
-    resolved(value, ids),
+    resolveReferences(value, ids),
   ])
   const applied = withReferences(
     change.binding?.applied ?? {},
@@ -145,7 +145,7 @@ async function performStep(
   const body = Object.fromEntries(
     Object.entries(given).map(([member, value]) => [
       member,
-      referring.has(member) ? resolved(value, ids) : value,
+      referring.has(member) ? resolveReferences(value, ids) : value,
     ]),
   )
   const assigns = name !== facts.rows?.change && name !== facts.rows?.remove && !creates

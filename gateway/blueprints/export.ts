@@ -85,7 +85,7 @@ function inputOf(
 }
 
 /** Exports the resources of a project, or of the blueprint with the given identity. */
-export async function exported(
+export async function exportResources(
   { world, directory, project = '' }: LocalContext,
   { namespace, blueprint_key }: Identity,
 ): Promise<Export | Refusal> {

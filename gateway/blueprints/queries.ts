@@ -6,7 +6,7 @@ import { type Identity, identityOf } from '../../protocol/blueprints/stored.ts'
 import { isRefusal, type Refusal } from '../../protocol/errors.ts'
 import { answer, type LocalContext, type LocalQuery } from '../listing.ts'
 import { shownBindings } from './apply.ts'
-import { exported } from './export.ts'
+import { exportResources } from './export.ts'
 import { bindingsOf, boundResources, hashIn } from './present.ts'
 
 const namesFurther = (include: readonly string[] | undefined): boolean =>
@@ -66,5 +66,7 @@ export const blueprintQueries: Readonly<Record<string, LocalQuery>> = {
       }
     },
   ),
-  'blueprint.export': answer<'blueprint.export'>((context, input) => exported(context, input)),
+  'blueprint.export': answer<'blueprint.export'>((context, input) =>
+    exportResources(context, input),
+  ),
 }

@@ -14,11 +14,11 @@ import { type FieldError, isRefusal, type Refusal, refuseFields } from '../../pr
 import { publishedHandle } from '../../protocol/naming.ts'
 import { type Spec, type Step, workflowsNamed } from '../../protocol/workflows/spec.ts'
 import { type Call, type Edge, rows, scopeId } from '../call.ts'
-import { refusedActions } from '../commands/actions-named.ts'
-import { unknownAgents } from '../commands/agents-named.ts'
-import { refusedProvider } from '../commands/environments/providers.ts'
-import { unknownWorkflow } from '../commands/loops.ts'
-import { refusedByOthers } from './capacity.ts'
+import { refuseActions } from '../commands/actions-named.ts'
+import { refuseUnknownAgents } from '../commands/agents-named.ts'
+import { refuseProvider } from '../commands/environments/providers.ts'
+import { refuseUnknownWorkflow } from '../commands/loops.ts'
+import { refuseByCapacity } from './capacity.ts'
 import { locateRefusal } from './execute.ts'
 import { foreseenRefusal } from './foreseen.ts'
 
@@ -62,7 +62,7 @@ async function unknownWorkflows(
   const known = await directory.project(project)
   if (isRefusal(known)) return known
   const handles = new Set(Object.values(known.workflows).map(({ handle }) => handle))
-  return unknownWorkflow(
+  return refuseUnknownWorkflow(
     steps,
     (name) => {
       const handle = publishedHandle(name) ?? name
@@ -76,7 +76,7 @@ async function unknownWorkflows(
  * Checks the changes of a plan. Returns the first refusal, with field paths in the blueprint
  * request.
  */
-export async function refusedPlan(
+export async function refusePlan(
   edge: Edge,
   call: Call,
   origin: Origin,
@@ -95,16 +95,16 @@ export async function refusedPlan(
       const refused =
         foreseenRefusal(change, step, call.caller, edge.world.settings.brand) ??
         (defined &&
-          (refusedActions(edge, call.caller, defined.spec, defined.path) ??
-            refusedProvider(edge.world.settings, defined.spec, defined.path) ??
-            (await unknownAgents(edge, project, defined.spec, defined.path, agents)) ??
+          (refuseActions(edge, call.caller, defined.spec, defined.path) ??
+            refuseProvider(edge.world.settings, defined.spec, defined.path) ??
+            (await refuseUnknownAgents(edge, project, defined.spec, defined.path, agents)) ??
             (await unknownWorkflows(edge, project, defined.spec, defined.path, workflows)))) ??
         (resourceFacts[change.resource_type].checkedByPreparation
           ? await checked(edge, call, origin, row, body)
           : undefined)
       if (refused) return locateRefusal(change, refused)
     }
-  return refusedByOthers(edge, project, changes, identityOf(call.body as Identity))
+  return refuseByCapacity(edge, project, changes, identityOf(call.body as Identity))
 }
 /** Runs the preparation of a row only to perform its checks. */
 async function checked(

@@ -28,7 +28,7 @@ import type { Edge } from '../call.ts'
  * Returns undefined when all actions are allowed.
  * @param path path of the definition in the request, for the refusal.
  */
-export function refusedActions(
+export function refuseActions(
   edge: Pick<Edge, 'world'>,
   { permissions }: Pick<Caller, 'permissions'>,
   definition: Naming,
@@ -53,7 +53,7 @@ export function refusedActions(
  * undefined when all tools are allowed. A pattern requires the permission that covers every name
  * that the pattern can match, because the pattern is resolved again for each turn.
  */
-export const refusedTools = (
+export const refuseTools = (
   edge: Pick<Edge, 'world'>,
   permissions: Caller['permissions'],
   tools: readonly ConfiguredTool[],

@@ -15,7 +15,7 @@ import type { Sink } from '../http/respond.ts'
 import type { Prepare, Prepared } from '../prepare.ts'
 import { callersOf, findEntry } from '../queries/action-catalog.ts'
 import { timelineSource } from '../streams/timeline.ts'
-import { refusedUrl, withSealedUrl } from './seal-url.ts'
+import { refuseUrl, withSealedUrl } from './seal-url.ts'
 import { childrenOf } from './workflows/children.ts'
 
 /** Length of a signing secret in bytes. */
@@ -158,7 +158,7 @@ export async function waitForRunEnd(
   run: string,
   ms: number,
 ): Promise<void> {
-  const hold = followers.hold(timelineSource(world, project, run))
+  const hold = followers.acquire(timelineSource(world, project, run))
   let over = () => {}
   const done = new Promise<void>((resolve) => {
     over = resolve
@@ -232,7 +232,7 @@ async function refusedEndpoint({ world }: Edge, call: Call): Promise<Refusal | u
   // RFC 6761, section 6.3, reserves `localhost` and names below it for the loopback address.
   if (/^(.+\.)?localhost$/.test(address.hostname)) address.hostname = '127.0.0.1'
   if (!/^[\d.]+$|^\[/.test(address.hostname)) return undefined
-  return refusedUrl(world, 'endpoint_url', url, address.href)
+  return refuseUrl(world, 'endpoint_url', url, address.href)
 }
 /** Preparations of the action rows, by row name. */
 export const actionPreparations: Readonly<Record<string, Prepare>> = {

@@ -23,7 +23,7 @@ interface Naming {
  * The refusal lists the locations of at most 50 unknown agents. Returns undefined when all agents
  * exist.
  */
-export async function unknownAgents(
+export async function refuseUnknownAgents(
   { directory }: Pick<Edge, 'directory'>,
   project: string,
   { steps = [], agent_id }: Naming,

@@ -47,7 +47,7 @@ export const signatureHeader = (brand: string): string => `x-${brand.toLowerCase
  * Handles a request to a trigger. An accepted request is answered with status 202 and the id of its
  * source event.
  */
-export const takeTrigger =
+export const receiveTrigger =
   (edge: Edge): Handler =>
   async (incoming) => {
     const { world, limits } = edge

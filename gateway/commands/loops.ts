@@ -21,9 +21,9 @@ import type { Caller } from '../auth/authenticate.ts'
 import { type Call, type Edge, newId } from '../call.ts'
 import type { World } from '../ports.ts'
 import type { Prepare, Prepared } from '../prepare.ts'
-import { refusedActions } from './actions-named.ts'
-import { unknownAgents } from './agents-named.ts'
-import { refusedProvider } from './environments/providers.ts'
+import { refuseActions } from './actions-named.ts'
+import { refuseUnknownAgents } from './agents-named.ts'
+import { refuseProvider } from './environments/providers.ts'
 import { gateExtra } from './runs/gate.ts'
 import { childrenOf } from './workflows/children.ts'
 
@@ -59,7 +59,7 @@ export async function loopNamed(
  * Refuses steps that refer to missing workflows. A loop stores the definitions that exist when the
  * loop is saved, so every run that reached such a step would fail.
  */
-export function unknownWorkflow(
+export function refuseUnknownWorkflow(
   steps: readonly Step[],
   isKnown: (name: string) => boolean,
   path = '',
@@ -86,7 +86,7 @@ async function workflowsOf(
   const found = await childrenOf(edge, project, { steps } as unknown as Spec)
   if (isRefusal(found)) return found
   const { definitions = {} } = found
-  return unknownWorkflow(steps, (name) => Object.hasOwn(definitions, name)) ?? { definitions }
+  return refuseUnknownWorkflow(steps, (name) => Object.hasOwn(definitions, name)) ?? { definitions }
 }
 
 /**
@@ -174,9 +174,13 @@ async function save(
 ): Promise<Prepared | Refusal> {
   if (!project) return {}
   const unknown =
-    refusedActions(edge, caller, body as Partial<Spec> & Pick<Loop, 'repositories'>) ??
-    refusedProvider(edge.world.settings, body as Partial<Spec>) ??
-    (await unknownAgents(edge, project.id, body as { steps?: readonly Step[]; agent_id?: string }))
+    refuseActions(edge, caller, body as Partial<Spec> & Pick<Loop, 'repositories'>) ??
+    refuseProvider(edge.world.settings, body as Partial<Spec>) ??
+    (await refuseUnknownAgents(
+      edge,
+      project.id,
+      body as { steps?: readonly Step[]; agent_id?: string },
+    ))
   if (unknown) return unknown
   const workflows = await workflowsOf(
     edge,
@@ -222,7 +226,7 @@ export async function recoveryExtra(
     if (run.definition_id !== '') return {}
     const spec = await world.ask(address, 'inline_spec', {})
     if (isRefusal(spec)) return spec
-    const refused_start = spec ? refusedActions(edge, caller, spec, 'spec') : undefined
+    const refused_start = spec ? refuseActions(edge, caller, spec, 'spec') : undefined
     return refused_start ? { refused_start } : {}
   }
   const version = await world.ask({ project, kind: 'loop', id: run.loop_id }, 'version', {})

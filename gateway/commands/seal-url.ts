@@ -58,7 +58,7 @@ export function withSealedUrl(
  * @param url undefined if the request has none.
  * @param address the address to check, if it differs from `url`.
  */
-export async function refusedUrl(
+export async function refuseUrl(
   { unreachable }: Pick<World, 'unreachable'>,
   field: string,
   url: string | undefined,
@@ -73,11 +73,11 @@ const subscriberOf = ({ consumer }: CreateInteraction) =>
   typeof consumer === 'object' ? consumer.http_subscriber : undefined
 
 /** Returns the refusal for a callback URL that the service may not call, or undefined. */
-export const refusedCallback = (
+export const refuseCallback = (
   world: Pick<World, 'unreachable'>,
   asked: CreateInteraction,
 ): Promise<Refusal | undefined> =>
-  refusedUrl(world, 'consumer.http_subscriber.callback_url', subscriberOf(asked)?.callback_url)
+  refuseUrl(world, 'consumer.http_subscriber.callback_url', subscriberOf(asked)?.callback_url)
 
 /**
  * Returns the command input for the consumer of a new interaction, with the URL of its HTTP

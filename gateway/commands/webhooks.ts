@@ -14,7 +14,7 @@ import { answer, type LocalQuery } from '../listing.ts'
 import type { Prepare, Prepared } from '../prepare.ts'
 import { withSecret } from './actions.ts'
 import { shortEntries } from './integrations/signature.ts'
-import { refusedUrl, withSealedUrl } from './seal-url.ts'
+import { refuseUrl, withSealedUrl } from './seal-url.ts'
 
 /**
  * Maximum duration of a test delivery in milliseconds: the maximum time until it starts, plus 12 s
@@ -23,7 +23,7 @@ import { refusedUrl, withSealedUrl } from './seal-url.ts'
 const PING_TIMEOUT_MS = START_TIMEOUT_MS + 12_000
 
 const checkUrl = ({ world }: Edge, { body }: Call): Promise<Refusal | undefined> =>
-  refusedUrl(world, 'url', (body as Partial<Webhook>).url || undefined)
+  refuseUrl(world, 'url', (body as Partial<Webhook>).url || undefined)
 
 /**
  * Waits for the outcome of a test delivery. After `PING_TIMEOUT_MS`, the test is reported as

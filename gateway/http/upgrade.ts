@@ -23,7 +23,7 @@ export interface Rejection {
  * subprotocols. `protocol` is the subprotocol to select, or empty if no subprotocol is selected.
  * `isAnonymous` is true if the request has no credential.
  */
-export function presentedIn(
+export function upgradeCredential(
   authorization: string,
   protocols: string,
 ): {

@@ -56,7 +56,7 @@ class LogFollower {
     const client: Client = { sink, sent: undefined }
     this.#clients.add(client)
     sink.onClose(() => this.#clients.delete(client))
-    tell(client, logs)
+    sendAdded(client, logs)
     if (!this.#running) void this.#run()
   }
   /** Does nothing: each read returns the current end of the log, so no change can be missed. */
@@ -69,13 +69,13 @@ class LogFollower {
       if (this.#clients.size === 0) break
       const logs = await this.read()
       if (!isRefusal(logs))
-        for (const client of this.#clients) if (!client.sink.full) tell(client, logs)
+        for (const client of this.#clients) if (!client.sink.full) sendAdded(client, logs)
     }
     this.#running = false
   }
 }
 
-function tell(client: Client, { log_name, content, truncated }: WorkerLogs): void {
+function sendAdded(client: Client, { log_name, content, truncated }: WorkerLogs): void {
   const added = client.sent === undefined ? undefined : addedTo(client.sent, content)
   client.sent = content
   if (added === '') return
@@ -98,7 +98,7 @@ export function openEnvironmentLogs(edge: Edge): OpenEnvironmentLog {
       environment_id: call.slots['environment_id'] ?? '',
       max_bytes: environmentLimits.log_bytes,
     } as LogQuery
-    const { member, release } = pool.hold(JSON.stringify([project, query]), () => ({
+    const { member, release } = pool.acquire(JSON.stringify([project, query]), () => ({
       follower: new LogFollower(edge.world, project, query),
       close: () => {},
     }))

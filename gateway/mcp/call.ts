@@ -11,12 +11,12 @@
 
 import { isRefusal, type Refusal, refuseFields } from '../../protocol/errors.ts'
 import {
-  answered,
   CallParams,
-  faulty,
+  errorAnswer,
   type McpAnswer,
   type McpResult,
   type RpcId,
+  successAnswer,
 } from '../../protocol/mcp/messages.ts'
 import { valueFaults } from '../../protocol/rules/json-schema/validate.ts'
 import { faultsOf as misshapen } from '../../protocol/rules/schema-faults/faults.ts'
@@ -29,8 +29,8 @@ import type { Exchange } from '../http/respond.ts'
 import { runQuery } from '../query.ts'
 import { labelOf } from './cancel.ts'
 import { followCall, type Waiting } from './follow.ts'
-import { refusedCall, resultOf, shownRun, successResult, unfinished } from './result.ts'
-import { denied, type Offered, offeredAs, offeredIn } from './tools.ts'
+import { refusalResult, resultOf, shownRun, successResult, timedOutResult } from './result.ts'
+import { allTools, findTool, type Offered, refuseTool } from './tools.ts'
 
 /** Maximum wait for the result of a call without a stream, in milliseconds. */
 const CALL_TIMEOUT_MS = 120_000
@@ -76,13 +76,13 @@ export async function callTool(
   const { world } = edge
   const odd = misshapen(CallParams, params, 'params')
   if (odd[0])
-    return faulty(id, 'invalid_params', `${odd[0].field}: ${odd[0].message}`, { fields: odd })
+    return errorAnswer(id, 'invalid_params', `${odd[0].field}: ${odd[0].message}`, { fields: odd })
   const { name, arguments: input = {}, _meta } = params as CallParams
-  const all = await offeredIn(world, scopeId(edge, call))
+  const all = await allTools(world, scopeId(edge, call))
   if (isRefusal(all)) return all
-  const offered = offeredAs(all, name)
-  if (!offered) return faulty(id, 'invalid_params', `There is no tool ${name}.`, { name })
-  const refused = denied(world, call.caller, offered)
+  const offered = findTool(all, name)
+  if (!offered) return errorAnswer(id, 'invalid_params', `There is no tool ${name}.`, { name })
+  const refused = refuseTool(world, call.caller, offered)
   if (refused) return refused
   const key = _meta?.idempotency_key?.trim() || keyOf(call)
   if (isRefusal(key)) return key
@@ -96,20 +96,20 @@ export async function callTool(
 
   const brand = world.settings.brand.toLowerCase()
   const given = (result: McpResult | Refusal): McpAnswer | Refusal =>
-    isRefusal(result) ? result : answered(id, result)
+    isRefusal(result) ? result : successAnswer(id, result)
   const faults = offered.lasts ? [] : valueFaults(offered.tool.inputSchema, input, 'arguments')
-  if (faults.length > 0) return given(refusedCall(refuseFields(...faults), brand))
+  if (faults.length > 0) return given(refusalResult(refuseFields(...faults), brand))
   if (offered.row === 'run.get') {
     const found = await runQuery(edge, row)
     return given(
       isRefusal(found)
-        ? refusedCall(found, brand)
+        ? refusalResult(found, brand)
         : successResult(shownRun(found.body as WorkflowRun)),
     )
   }
   const run_id = await begin(edge, row, offered.lasts ? labelOf(edge, call, id) : undefined)
-  if (isRefusal(run_id)) return given(refusedCall(run_id, brand))
-  if (!offered.lasts) return answered(id, successResult({ run_id, status: 'started' }))
+  if (isRefusal(run_id)) return given(refusalResult(run_id, brand))
+  if (!offered.lasts) return successAnswer(id, successResult({ run_id, status: 'started' }))
   const waiting: Waiting = {
     name: offered.name,
     row: offered.row,
@@ -123,7 +123,7 @@ export async function callTool(
   await waitForRunEnd(edge, scopeId(edge, call), run_id, CALL_TIMEOUT_MS)
   return given(
     (await resultOf(edge, row, promiseOf(offered), run_id)) ??
-      unfinished(run_id, `${brand}_run_get`, brand),
+      timedOutResult(run_id, `${brand}_run_get`, brand),
   )
 }
 
@@ -141,13 +141,13 @@ export async function resumeCall(
     slots: waiting.row === 'action.invoke' ? { action_name: waiting.name } : {},
     body: {},
   })
-  const all = await offeredIn(edge.world, scopeId(edge, call))
+  const all = await allTools(edge.world, scopeId(edge, call))
   if (isRefusal(all) || !row) return isRefusal(all) ? all : undefined
   // A call can have a result even if its tool is no longer offered. The row of the call is then
   // read from `waiting`, and the result is not checked against an output schema.
-  const offered = offeredAs(all, waiting.name)
+  const offered = findTool(all, waiting.name)
   return (
-    denied(edge.world, call.caller, waiting) ??
+    refuseTool(edge.world, call.caller, waiting) ??
     followCall(edge, row, exchange, offered ? promiseOf(offered) : waiting, waiting, false)
   )
 }

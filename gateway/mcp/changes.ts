@@ -11,8 +11,8 @@ import { guardOf } from '../guard.ts'
 import { openCursor, sealCursor } from '../http/cursor.ts'
 import type { Exchange, Sink } from '../http/respond.ts'
 import { openStream } from '../streams/sse.ts'
-import { acceptsEmptyData, bindingOf, frameOf, placeFrame } from './follow.ts'
-import { denied, offeredIn } from './tools.ts'
+import { acceptsEmptyData, bindingOf, frameOf, positionFrame } from './follow.ts'
+import { allTools, refuseTool } from './tools.ts'
 
 /** Returns a hash of the tools that a caller may call. */
 async function digestOf(
@@ -20,13 +20,13 @@ async function digestOf(
   project: string,
   caller: Caller,
 ): Promise<string | Refusal> {
-  const offered = await offeredIn(world, project)
+  const offered = await allTools(world, project)
   return isRefusal(offered)
     ? offered
     : world
         .hash(
           JSON.stringify(
-            offered.filter((one) => !denied(world, caller, one)).map(({ tool }) => tool),
+            offered.filter((one) => !refuseTool(world, caller, one)).map(({ tool }) => tool),
           ),
         )
         .slice(0, 32)
@@ -98,6 +98,6 @@ export async function listen(
   })
   if (before !== undefined && before !== known) tell()
   else if (acceptsEmptyData(call))
-    out.write(placeFrame(sealCursor(world, bindingOf(edge, call, 'tools'), known)))
+    out.write(positionFrame(sealCursor(world, bindingOf(edge, call, 'tools'), known)))
   return undefined
 }

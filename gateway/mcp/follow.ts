@@ -12,11 +12,11 @@
  */
 import { isRefusal, type Refusal, refuse } from '../../protocol/errors.ts'
 import {
-  answered,
   EMPTY_EVENTS_SINCE,
-  faulty,
+  errorAnswer,
   notice,
   type RpcId,
+  successAnswer,
 } from '../../protocol/mcp/messages.ts'
 import { type Call, type Edge, scopeId } from '../call.ts'
 import { guardOf } from '../guard.ts'
@@ -24,7 +24,7 @@ import { type Binding, openCursor, sealCursor } from '../http/cursor.ts'
 import type { Exchange, Sink } from '../http/respond.ts'
 import { oneLine, openStream } from '../streams/sse.ts'
 import { timelineSource } from '../streams/timeline.ts'
-import { progressSpelling, reader } from './progress.ts'
+import { createProgressReader, progressSpelling } from './progress.ts'
 import { type Promised, resultOf } from './result.ts'
 
 /**
@@ -52,7 +52,7 @@ const NOTIFY_EVERY_MS = 200
 export const frameOf = (message: object, id?: string): string =>
   `${id === undefined ? '' : `id: ${id}\n`}event: message\ndata: ${oneLine(JSON.stringify(message))}\n\n`
 /** Returns a frame without a message. It only provides an id from which the client can resume. */
-export const placeFrame = (id: string): string => `id: ${id}\ndata: \n\n`
+export const positionFrame = (id: string): string => `id: ${id}\ndata: \n\n`
 /** Returns whether the client supports frames with empty data. */
 export const acceptsEmptyData = ({ incoming }: Call): boolean =>
   (incoming.header('mcp-protocol-version') ?? '') >= EMPTY_EVENTS_SINCE
@@ -88,7 +88,7 @@ export async function followCall(
 ): Promise<Refusal | undefined> {
   const { world } = edge
   const project = scopeId(edge, call)
-  const { member, release } = edge.followers.hold(
+  const { member, release } = edge.followers.acquire(
     timelineSource(world, project, waiting.run_id, progressSpelling),
   )
   const { follower } = member
@@ -99,9 +99,9 @@ export async function followCall(
   }
   const guard = guardOf(edge, call, () => out.end())
   const out: Sink = openStream(world, exchange, ': keepalive', () => void guard.look())
-  const telling = tell(edge, call, out, waiting)
-  const read = reader({
-    event: telling.event,
+  const notifier = createNotifier(edge, call, out, waiting)
+  const read = createProgressReader({
+    event: notifier.event,
     // The stream ends at once, because the gateway closes its connections after this turn of the
     // event loop. The client resumes at another gateway.
     farewell: (frame) => {
@@ -111,7 +111,7 @@ export async function followCall(
     over: () => void finish(),
   })
   const finish = async (): Promise<void> => {
-    telling.stop()
+    notifier.stop()
     if (out.closed) return
     const result = await resultOf(edge, call, promised, waiting.run_id).catch(() =>
       refuse('service_unavailable'),
@@ -119,12 +119,12 @@ export async function followCall(
     if (isRefusal(result) && result.refused !== 'service_unavailable')
       out.write(
         frameOf(
-          faulty(waiting.id, 'internal', 'The result is no longer available.', {
+          errorAnswer(waiting.id, 'internal', 'The result is no longer available.', {
             run_id: waiting.run_id,
           }),
         ),
       )
-    else if (result && !isRefusal(result)) out.write(frameOf(answered(waiting.id, result)))
+    else if (result && !isRefusal(result)) out.write(frameOf(successAnswer(waiting.id, result)))
     out.end()
   }
   out.onClose(() => {
@@ -132,7 +132,7 @@ export async function followCall(
     read.end()
     release()
   })
-  if (first && acceptsEmptyData(call)) out.write(placeFrame(telling.place()))
+  if (first && acceptsEmptyData(call)) out.write(positionFrame(notifier.resumeId()))
   follower.join(read, waiting.at, opening)
   return undefined
 }
@@ -141,35 +141,35 @@ export async function followCall(
  * Creates the sender of progress notifications. Notifications are throttled: of the messages within
  * `NOTIFY_EVERY_MS` after a notification, only the latest is sent.
  */
-function tell(edge: Edge, call: Call, out: Sink, { token, ...waiting }: Waiting) {
+function createNotifier(edge: Edge, call: Call, out: Sink, { token, ...waiting }: Waiting) {
   const { world } = edge
   let { seen, at } = waiting
   let held: string | undefined
   let cancel: (() => void) | undefined
-  const place = (): string =>
+  const resumeId = (): string =>
     sealCursor(world, bindingOf(edge, call, 'call'), {
       ...waiting,
       ...(token !== undefined && { token }),
       seen,
       at,
     } satisfies Waiting)
-  const say = (message: string): void => {
+  const notify = (message: string): void => {
     held = cancel ? message : undefined
     if (cancel || out.closed || out.full) return
     out.write(
-      frameOf(notice('progress', { progressToken: token, progress: seen, message }), place()),
+      frameOf(notice('progress', { progressToken: token, progress: seen, message }), resumeId()),
     )
     cancel = world.later(NOTIFY_EVERY_MS, () => {
       cancel = undefined
-      if (held !== undefined) say(held)
+      if (held !== undefined) notify(held)
     })
   }
   return {
-    place,
+    resumeId,
     event(cursor: number, message: string | undefined): void {
       seen++
       at = cursor
-      if (token !== undefined && message !== undefined) say(message)
+      if (token !== undefined && message !== undefined) notify(message)
     },
     stop: () => cancel?.(),
   }

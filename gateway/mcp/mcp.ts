@@ -8,14 +8,14 @@
  */
 import { isRefusal, type Refusal, refuse, refuseFields } from '../../protocol/errors.ts'
 import {
-  answered,
   CancelParams,
-  faulty,
+  errorAnswer,
   InitializeParams,
   ListParams,
   type McpAnswer,
   type McpMessage,
   type RpcId,
+  successAnswer,
   versions,
 } from '../../protocol/mcp/messages.ts'
 import { faultsOf } from '../../protocol/rules/schema-faults/faults.ts'
@@ -27,7 +27,7 @@ import { callTool, resumeCall } from './call.ts'
 import { cancelCall } from './cancel.ts'
 import { knownTools, listen } from './changes.ts'
 import { waitingOf } from './follow.ts'
-import { denied, offeredIn } from './tools.ts'
+import { allTools, refuseTool } from './tools.ts'
 
 /** Maximum number of tools on one page of the list. */
 const PAGE = 100
@@ -152,7 +152,7 @@ async function replyTo(
     const fields = faultsOf(schema, params, 'params')
     return (
       fields[0] &&
-      faulty(id, 'invalid_params', `${fields[0].field}: ${fields[0].message}`, { fields })
+      errorAnswer(id, 'invalid_params', `${fields[0].field}: ${fields[0].message}`, { fields })
     )
   }
   switch (method) {
@@ -160,7 +160,7 @@ async function replyTo(
       const asked = (params as { protocolVersion?: string }).protocolVersion
       return (
         misfit(InitializeParams) ??
-        answered(id, {
+        successAnswer(id, {
           protocolVersion: versions.find((one) => one === asked) ?? versions[0],
           capabilities: { tools: { listChanged: true } },
           serverInfo: {
@@ -175,13 +175,13 @@ async function replyTo(
       )
     }
     case 'ping':
-      return answered(id, {})
+      return successAnswer(id, {})
     case 'tools/list':
       return misfit(ListParams) ?? listTools(edge, call, id, params)
     case 'tools/call':
       return callTool(edge, call, exchange, id, params)
     default:
-      return faulty(id, 'method_not_found', `There is no method ${method}.`)
+      return errorAnswer(id, 'method_not_found', `There is no method ${method}.`)
   }
 }
 
@@ -197,15 +197,16 @@ async function listTools(
   const { world } = edge
   const binding = { project: scopeId(edge, call), route: 'mcp.tools.list', filters: {} }
   const opened = cursor === undefined ? { position: '' } : openCursor(world, binding, cursor)
-  if (isRefusal(opened)) return faulty(id, 'invalid_params', 'cursor: is not a cursor of this list')
-  const all = await offeredIn(world, scopeId(edge, call))
+  if (isRefusal(opened))
+    return errorAnswer(id, 'invalid_params', 'cursor: is not a cursor of this list')
+  const all = await allTools(world, scopeId(edge, call))
   if (isRefusal(all)) return all
   const rest = all.filter(
-    (one) => one.name > String(opened.position) && !denied(world, call.caller, one),
+    (one) => one.name > String(opened.position) && !refuseTool(world, call.caller, one),
   )
   const page = rest.slice(0, PAGE)
   const last = page.at(-1)
-  return answered(id, {
+  return successAnswer(id, {
     tools: page.map(({ tool }) => tool),
     ...(rest.length > PAGE && last && { nextCursor: sealCursor(world, binding, last.name) }),
   })

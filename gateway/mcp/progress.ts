@@ -57,7 +57,7 @@ interface Reading {
  * Creates a sink that parses the lines of the format and calls the callbacks. It is never full,
  * because it buffers nothing.
  */
-export function reader({ event, farewell, over }: Reading): Sink {
+export function createProgressReader({ event, farewell, over }: Reading): Sink {
   const closers: (() => void)[] = []
   let closed = false
   return {

@@ -29,7 +29,7 @@ const failed = (why: string, meta?: JsonObject): McpResult => ({
  * permissions, and refusals with a status of 500 or more, are returned unchanged, to be sent as the
  * HTTP response.
  */
-export function refusedCall(refusal: Refusal, brand: string): McpResult | Refusal {
+export function refusalResult(refusal: Refusal, brand: string): McpResult | Refusal {
   if (
     errors[refusal.refused].status >= 500 ||
     refusal.refused === 'permission_denied' ||
@@ -54,7 +54,7 @@ type Ran = Pick<WorkflowRunDetail, 'id' | 'status' | 'result' | 'error_type' | '
  * the output that the tool's schema describes.
  * @param look name of the tool that reads the state of a run.
  */
-export const unfinished = (run_id: string, look: string, brand: string): McpResult =>
+export const timedOutResult = (run_id: string, look: string, brand: string): McpResult =>
   failed(`The run ${run_id} continues. Check it later with ${look}.`, {
     [`${brand}/run_id`]: run_id,
   })

@@ -150,7 +150,7 @@ const usable = ({ name, readiness, endpoint_kind }: CatalogEntry): boolean =>
  * Returns all tools of a project, sorted by their catalog names. The permissions of callers are not
  * checked.
  */
-export async function offeredIn(
+export async function allTools(
   world: Asking,
   project: string,
 ): Promise<readonly Offered[] | Refusal> {
@@ -175,7 +175,7 @@ export async function offeredIn(
   })
 }
 /** Returns the refusal if the caller may not call the tool, otherwise undefined. */
-export const denied = (
+export const refuseTool = (
   { settings }: Pick<World, 'settings'>,
   caller: Caller,
   { row, name }: { readonly row: string; readonly name: string },
@@ -190,5 +190,5 @@ export const denied = (
  * Finds a tool by the name that clients see, or by its name in the catalog. Returns undefined when
  * there is no such tool.
  */
-export const offeredAs = (offered: readonly Offered[], name: string): Offered | undefined =>
+export const findTool = (offered: readonly Offered[], name: string): Offered | undefined =>
   offered.find(({ tool }) => tool.name === name) ?? offered.find((one) => one.name === name)

@@ -7,7 +7,7 @@ import { createHash } from 'node:crypto'
 import { productName } from '../../protocol/naming.ts'
 import type { Answer } from '../http/respond.ts'
 import type { GatewaySettings } from '../ports.ts'
-import { escaped } from './answer/page.ts'
+import { escapeHtml } from './answer/page.ts'
 
 /** Path of the program's entry module. */
 export const CHAT = 'client/chat/main.ts'
@@ -117,7 +117,7 @@ export function openChat(
   modules: ReadonlyMap<string, string>,
 ): Readonly<Record<string, () => Promise<Answer>>> {
   if (modules.size === 0) return {}
-  const text = page(escaped(productName(brand)), [...modules.keys()])
+  const text = page(escapeHtml(productName(brand)), [...modules.keys()])
   // Not cached, because an upgraded gateway serves other modules at the same addresses.
   const headers = { ...common, 'Cache-Control': 'no-store' }
   const shown = async (): Promise<Answer> => ({

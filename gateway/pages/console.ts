@@ -12,7 +12,7 @@ import { productName } from '../../protocol/naming.ts'
 import type { Incoming } from '../http/request.ts'
 import type { Answer } from '../http/respond.ts'
 import type { World } from '../ports.ts'
-import { escaped } from './answer/page.ts'
+import { escapeHtml } from './answer/page.ts'
 
 /** A file of the console, in plain and in compressed form. */
 export interface ConsoleFile {
@@ -93,7 +93,7 @@ export function openConsole(
   load: (() => Promise<ConsoleFiles>) | undefined,
 ): Readonly<Record<string, (incoming: Incoming) => Promise<Answer>>> {
   if (!load) return { '/': async () => ({ status: 302, headers: { Location: '/docs' } }) }
-  const product = escaped(productName(settings.brand))
+  const product = escapeHtml(productName(settings.brand))
   let loading: Promise<ConsoleFiles> | undefined
   const loaded = (): Promise<ConsoleFiles> =>
     (loading ??= load().catch((error: unknown) => {

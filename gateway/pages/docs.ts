@@ -11,7 +11,7 @@ import { openapi } from '../../protocol/openapi/document.ts'
 import type { Examples } from '../../protocol/openapi/examples.ts'
 import type { Answer } from '../http/respond.ts'
 import type { GatewaySettings } from '../ports.ts'
-import { escaped } from './answer/page.ts'
+import { escapeHtml } from './answer/page.ts'
 
 const page = (product: string) => `<!doctype html>
 <html lang="en">
@@ -82,7 +82,7 @@ export function openDocs(
     }),
     '/docs': async () => ({
       status: 200,
-      text: page(escaped(productName(settings.brand))),
+      text: page(escapeHtml(productName(settings.brand))),
       type: 'text/html; charset=utf-8',
       headers: { 'Content-Security-Policy': policy },
     }),

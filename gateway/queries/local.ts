@@ -32,7 +32,7 @@ import { resolverQueries } from '../commands/resolver/configure.ts'
 import { secretQueries } from '../commands/webhooks.ts'
 import {
   answer,
-  before,
+  comesAfter,
   DEFAULT_LIMIT,
   type LocalContext,
   type LocalQuery,
@@ -272,7 +272,7 @@ export const localQueries: Readonly<Record<string, LocalQuery>> = {
         roles,
         positionOf,
         (role, [last, created_at, id]) =>
-          rank(role) > last || (rank(role) === last && before(role, [created_at, id])),
+          rank(role) > last || (rank(role) === last && comesAfter(role, [created_at, id])),
       )
     }),
   ),

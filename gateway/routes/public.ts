@@ -7,17 +7,17 @@ import { routeOf } from '../../protocol/contract.ts'
 import { consoleRoutes } from '../auth/console/routes.ts'
 import {
   DEVICE_PAGE,
-  giveDeviceCode,
-  giveDeviceToken,
+  issueDeviceCode,
+  issueDeviceToken,
   MAX_DEVICE_FORM_BYTES,
 } from '../auth/device/flow.ts'
-import { showDevice, takeDevice } from '../auth/device/page.ts'
+import { showDevice, submitDevice } from '../auth/device/page.ts'
 import type { Edge } from '../call.ts'
-import { signatureHeader, TRIGGER_LIMIT, takeTrigger } from '../commands/http-trigger.ts'
+import { receiveTrigger, signatureHeader, TRIGGER_LIMIT } from '../commands/http-trigger.ts'
 import { INTEGRATION_HEADERS, receiveIntegration } from '../commands/integrations/receive.ts'
 import { downloadRoute } from '../files/transfers.ts'
 import { openStatus } from '../http/status.ts'
-import { MAX_FORM_BYTES, showForm, takeForm } from '../pages/answer/answer.ts'
+import { MAX_FORM_BYTES, showForm, submitForm } from '../pages/answer/answer.ts'
 import { openChat } from '../pages/chat.ts'
 import { type ConsoleFiles, openConsole } from '../pages/console.ts'
 import { openDocs } from '../pages/docs.ts'
@@ -44,7 +44,7 @@ export function addPublicRoutes(router: Router, edge: Edge, sources: PageSources
     slots: 1,
     limit: MAX_FORM_BYTES,
     show: showForm(edge),
-    take: takeForm(edge),
+    take: submitForm(edge),
   })
   addSignedRequests(router, edge)
   router.add(...downloadRoute(edge))
@@ -54,7 +54,7 @@ export function addPublicRoutes(router: Router, edge: Edge, sources: PageSources
     slots: 0,
     limit: MAX_DEVICE_FORM_BYTES,
     show: showDevice(edge),
-    take: takeDevice(edge),
+    take: submitDevice(edge),
   })
   addDeviceLogin(router, edge)
 }
@@ -105,7 +105,7 @@ function addSignedRequests(router: Router, edge: Edge): void {
     slots: 1,
     limit: TRIGGER_LIMIT,
     signature: signatureHeader(edge.world.settings.brand),
-    handler: takeTrigger(edge),
+    handler: receiveTrigger(edge),
   })
   router.add(`/v1${routeOf(unauthenticated['integration.receive']).path}`, {
     ...signed,
@@ -126,8 +126,8 @@ function addDeviceLogin(router: Router, edge: Edge): void {
     limit: MAX_DEVICE_FORM_BYTES,
   } as const
   for (const [operation, handler] of [
-    ['device.code', giveDeviceCode(edge)],
-    ['device.token', giveDeviceToken(edge)],
+    ['device.code', issueDeviceCode(edge)],
+    ['device.token', issueDeviceToken(edge)],
   ] as const)
     router.add(`/v1${routeOf(unauthenticated[operation]).path}`, { ...login, operation, handler })
 }

@@ -13,9 +13,9 @@ import { runQuery } from '../query.ts'
 import type { Handler, Service } from '../serve.ts'
 import type { FollowedSessions } from '../sessions/transcript/followed.ts'
 import {
+  answerWithStream,
   isSessionStream,
   runSessionStream,
-  streamed,
   wantsStream,
 } from '../sessions/transcript/stream.ts'
 import type { Multiplex } from '../streams/multiplex/multiplex.ts'
@@ -94,7 +94,7 @@ function executorOf(context: RowContext, { row: { verb, shape } }: Routed): Exec
         if (!wantsStream(call)) return runCommand(edge, call)
         if (service.leaving) return refuse('service_unavailable')
         return andThen(runCommand(edge, call), (answer) =>
-          streamed(edge, sessions, call, exchange, answer),
+          answerWithStream(edge, sessions, call, exchange, answer),
         )
       }
   }

@@ -27,9 +27,9 @@ import { sendNew } from '../http/send.ts'
 import { answer, type LocalQuery, pageOf } from '../listing.ts'
 import type { Files, World } from '../ports.ts'
 import type { Prepare, Prepared } from '../prepare.ts'
-import { missing } from './visibility.ts'
+import { recordNotFound } from './visibility.ts'
 
-const missingSession = missing('session')
+const missingSession = recordNotFound('session')
 const noFile: Refusal = refuse(
   'not_found',
   { resource: 'attachment' },

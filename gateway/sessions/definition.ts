@@ -27,10 +27,10 @@ import type {
   TurnEnvironment,
 } from '../../protocol/sessions/turns/definition.ts'
 import type { Caller } from '../auth/authenticate.ts'
-import { refusedTools } from '../commands/actions-named.ts'
+import { refuseTools } from '../commands/actions-named.ts'
 import { bundleOf } from '../commands/resolver/resolve.ts'
 import { agentSource, byName, type CapabilityReader } from '../queries/agent-capabilities.ts'
-import { describedTables } from './tables.ts'
+import { describeTables } from './tables.ts'
 import { grantedTools, memoryContext } from './tools.ts'
 
 /**
@@ -153,7 +153,7 @@ async function effectiveIn(
   const refused =
     config &&
     author &&
-    refusedTools(
+    refuseTools(
       edge,
       author,
       configuredTools(config, { source, ...(ofConfig && { named: ofConfig }) }),
@@ -244,7 +244,7 @@ export async function define(
         isEnvironmentAction(tool.name) ? { ...tool, environment_id: environment.id } : tool,
       )
     : allowedTools
-  const tables = await describedTables(edge.world, project, usableTools)
+  const tables = await describeTables(edge.world, project, usableTools)
   if (isRefusal(tables)) return tables
   const separate = getOwn(organization.projects, project)?.separate_approver
   const { max_turns, max_duplicate_tool_calls } = step ?? {}

@@ -68,7 +68,7 @@ export const withoutInlineFiles = (messages: readonly ModelMessage[]): readonly 
 /**
  * Returns the messages with their files inserted. Rejects when the store of files is unreachable.
  */
-export async function withBytes(
+export async function withFileBytes(
   files: Pick<Files, 'get'> | undefined,
   project: string,
   messages: readonly ModelMessage[],

@@ -30,9 +30,9 @@ import { attachmentPreparations } from './attach.ts'
 import { type DefinitionRequest, define, findAgent, requireActive } from './definition.ts'
 import { type Located, locateSession, standingOf } from './session-id.ts'
 import { sealTranscriptCursor } from './transcript/transcript-cursor.ts'
-import { missing } from './visibility.ts'
+import { recordNotFound } from './visibility.ts'
 
-const missingSession = missing('session')
+const missingSession = recordNotFound('session')
 
 interface Said {
   readonly content: readonly JsonObject[]

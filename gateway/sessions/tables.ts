@@ -23,7 +23,7 @@ const MAX_DESCRIPTION_LENGTH = 200
 const MAX_BYTES = 16_384
 
 /** Describes the tables of a project, if one of the tools works on tables. */
-export async function describedTables(
+export async function describeTables(
   world: Pick<World, 'view' | 'settings'>,
   project: string,
   tools: readonly GrantedTool[],

@@ -83,7 +83,8 @@ export function openSessionVisibility({
       if (plain.has(key)) return undefined
       const found = await ask(project, of, caller)
       if (isRefusal(found)) return found
-      if (found.closed) return 'interaction_id' in of ? missing('interaction') : missing('session')
+      if (found.closed)
+        return 'interaction_id' in of ? recordNotFound('interaction') : recordNotFound('session')
       if (!found.known || found.restricted || found.channel !== undefined) return undefined
       if (plain.size >= MAX_CACHED) plain.clear()
       plain.add(key)
@@ -100,7 +101,7 @@ export function openSessionVisibility({
   }
 }
 /** Returns the refusal for an unknown record, or for one that the caller may not read. */
-export const missing = (resource: 'session' | 'interaction'): Refusal =>
+export const recordNotFound = (resource: 'session' | 'interaction'): Refusal =>
   refuse('not_found', { resource }, `There is no such ${resource} in this project.`)
 /** The types of channel events that may revoke a principal's access to the channel. */
 const VISIBILITY_EVENTS: ReadonlySet<string> = new Set([

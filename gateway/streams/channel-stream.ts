@@ -136,7 +136,7 @@ const EVENT =
  * @param access the client's access when the stream was opened.
  * @param revoked called instead of ending the sink.
  */
-export function watched(
+export function endOnRevocation(
   sink: Sink,
   me: string,
   access: Access,

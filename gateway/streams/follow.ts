@@ -89,8 +89,8 @@ export const pauseMs = (failures: number): number =>
 export class Follower {
   readonly #ask: Ask
   readonly #pause: (ms: number, run: () => void) => () => void
-  readonly #fallback: () => void
-  readonly #given: (items: number) => void
+  readonly #countFallback: () => void
+  readonly #countSent: (items: number) => void
   readonly #clients = new Set<Client>()
   readonly #live = new Set<Client>()
   #head = 0
@@ -100,19 +100,19 @@ export class Follower {
 
   /**
    * @param pause runs a function after a time in milliseconds.
-   * @param fallback called for each live client that was too slow and returns to replay.
-   * @param given called with the number of items that were written.
+   * @param countFallback called for each live client that was too slow and returns to replay.
+   * @param countSent called with the number of items that were written.
    */
   constructor(
     ask: Ask,
     pause: (ms: number, run: () => void) => () => void,
-    fallback: () => void = () => {},
-    given: (items: number) => void = () => {},
+    countFallback: () => void = () => {},
+    countSent: (items: number) => void = () => {},
   ) {
     this.#ask = ask
     this.#pause = pause
-    this.#fallback = fallback
-    this.#given = given
+    this.#countFallback = countFallback
+    this.#countSent = countSent
   }
 
   get clients(): number {
@@ -306,7 +306,7 @@ export class Follower {
       if (this.#give(client, chunks)) continue
       this.#live.delete(client)
       client.waiting = client.more = true
-      this.#fallback()
+      this.#countFallback()
     }
   }
 
@@ -321,7 +321,7 @@ export class Follower {
       const { content, items } = chunk.first > client.sent ? chunk : chunkAfter(chunk, client.sent)
       client.sink.write(content)
       client.sent = chunk.last
-      this.#given(items.length)
+      this.#countSent(items.length)
     }
     return true
   }

@@ -13,7 +13,7 @@ interface Member {
   close(): void
 }
 /** A follower in use; `release` must be called once the client has left. */
-export interface Hold<M extends Member> {
+export interface Acquired<M extends Member> {
   readonly member: M
   release(): void
 }
@@ -23,7 +23,7 @@ export interface FollowerPool<M extends Member> {
    * @param key identifies the sequence.
    * @param open creates the follower, if no client holds it yet.
    */
-  hold(key: string, open: () => M): Hold<M>
+  acquire(key: string, open: () => M): Acquired<M>
   /** Returns the followers in use. */
   members(): readonly M[]
 }
@@ -52,7 +52,7 @@ export function openFollowerPool<M extends Member>(world: World): FollowerPool<M
     world.count.open('followers', -1)
   }
   return {
-    hold(key, open) {
+    acquire(key, open) {
       const entry = entries.get(key) ?? add(key, open())
       entry.users++
       let held = true

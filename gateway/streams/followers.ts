@@ -5,7 +5,7 @@
 import type { Refusal } from '../../protocol/errors.ts'
 import type { World } from '../ports.ts'
 import { type Ask, Follower, type Page } from './follow.ts'
-import { type Hold, openFollowerPool } from './follower-pool.ts'
+import { type Acquired, openFollowerPool } from './follower-pool.ts'
 import { retryFrame } from './sse.ts'
 
 /** A sequence that can be followed. */
@@ -30,7 +30,7 @@ interface Followed {
 }
 export interface Followers {
   /** Returns the follower of a source. It exists until every caller has released it. */
-  hold(source: Source): Hold<Followed>
+  acquire(source: Source): Acquired<Followed>
   /** Ends the streams of all clients. */
   stop(): void
 }
@@ -58,7 +58,7 @@ export function openFollowers(world: World): Followers {
     return { follower, close: source.subscribe(follower) }
   }
   return {
-    hold: (source) => pool.hold(source.key, () => open(source)),
+    acquire: (source) => pool.acquire(source.key, () => open(source)),
     stop() {
       for (const { follower } of pool.members()) follower.stop(() => farewellFrame(world))
     },

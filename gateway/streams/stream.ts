@@ -12,7 +12,7 @@ import { guardOf } from '../guard.ts'
 import type { Answer, Exchange, Sink } from '../http/respond.ts'
 import { logSource } from '../logs/source.ts'
 import { runQuery } from '../query.ts'
-import { accessTo, channelSource, watched } from './channel-stream.ts'
+import { accessTo, channelSource, endOnRevocation } from './channel-stream.ts'
 import { feedSource } from './feed.ts'
 import type { Followers, Source } from './followers.ts'
 import { beginFrame, cursorOfText, openStream } from './sse.ts'
@@ -61,7 +61,7 @@ const followed: Readonly<Record<string, Followed>> = {
       const access = await accessTo(edge, call)
       return isRefusal(access)
         ? access
-        : (sink, revoked) => watched(sink, call.caller.principal.id, access, revoked)
+        : (sink, revoked) => endOnRevocation(sink, call.caller.principal.id, access, revoked)
     },
   },
   'run.logs': {
@@ -171,7 +171,7 @@ export async function openSequence(
   if (isRefusal(source)) return source
   const watch = await rule.admit?.(edge, call)
   if (isRefusal(watch)) return watch
-  const { member, release } = followers.hold(source)
+  const { member, release } = followers.acquire(source)
   const { follower } = member
   const opening = await (start === undefined
     ? follower.open(0, source.newest)

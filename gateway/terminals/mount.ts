@@ -24,11 +24,11 @@ import { utf8 } from '../http/respond.ts'
 import {
   answerWithoutUpgrade,
   isUpgrade,
-  presentedIn,
   type Rejection,
   rejectUpgrade,
   retryAfterOf,
   textOf,
+  upgradeCredential,
 } from '../http/upgrade.ts'
 import { TerminalConnection, type TerminalGrant } from './connection.ts'
 
@@ -73,7 +73,7 @@ async function admit(edge: Edge, asked: Asked): Promise<TerminalGrant | Refusal>
 
 async function authenticate(edge: Edge, asked: Asked): Promise<Caller | Refusal> {
   const { world, authentication } = edge
-  const { presented, isAnonymous } = presentedIn(asked.authorization, asked.protocols)
+  const { presented, isAnonymous } = upgradeCredential(asked.authorization, asked.protocols)
   const cookie = isAnonymous ? sessionCookieOf(world, asked.cookie, true) : undefined
   if (isRefusal(cookie)) return cookie
   if (!presented && cookie === undefined) return refuse('unauthorized')
@@ -156,7 +156,7 @@ export function mountTerminals(app: TemplatedApp, edge: Edge): { leave(): void; 
         remote: clientOf(res, req, world).remote,
         cookie: cookieHeadersOf(req),
       }
-      const { protocol } = presentedIn(asked.authorization, asked.protocols)
+      const { protocol } = upgradeCredential(asked.authorization, asked.protocols)
       const key = req.getHeader('sec-websocket-key')
       const extensions = req.getHeader('sec-websocket-extensions')
       let aborted = false

@@ -7,7 +7,7 @@ import { handleDelta, handleHeartbeat, handleLog } from './heartbeat.ts'
 import { handleClaim } from './jobs/claim.ts'
 import { claimFilters } from './jobs/eligible.ts'
 import { scheduleHint } from './jobs/hint.ts'
-import { settle } from './jobs/offers.ts'
+import { updateSubscriptions } from './jobs/offers.ts'
 import { sendFilters } from './presence.ts'
 import { handleRegister } from './register.ts'
 import { handleReport } from './report.ts'
@@ -82,7 +82,7 @@ function ready(edge: WorkerEdge, session: Session, frame: Frame<'worker.ready'>)
   }
   if (frame.available_slots !== undefined)
     session.limit = Math.min(session.concurrency, session.busy + frame.available_slots)
-  settle(edge, session)
+  updateSubscriptions(edge, session)
   if (needsHint(session)) scheduleHint(edge, session)
 }
 

@@ -7,7 +7,7 @@ import { registryOf, sendCommand, type WorkerEdge } from './edge.ts'
 import { dismissClaims } from './jobs/claim.ts'
 import { giveBack } from './jobs/held-leases.ts'
 import { stopReminders } from './jobs/hint.ts'
-import { settle, unreserve } from './jobs/offers.ts'
+import { unreserve, updateSubscriptions } from './jobs/offers.ts'
 import type { Session } from './session.ts'
 
 /**
@@ -21,7 +21,7 @@ export function drainSession(edge: WorkerEdge, session: Session): void {
   dismissClaims(edge, session)
   giveBack(edge, session)
   for (const job_id of [...session.reserved.keys()]) unreserve(edge, session, job_id)
-  settle(edge, session)
+  updateSubscriptions(edge, session)
 }
 
 /**

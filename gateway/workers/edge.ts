@@ -19,7 +19,7 @@ import type { Outcome, World } from '../ports.ts'
 import { openPreviews, type Previews } from '../sessions/transcript/previews.ts'
 import type { Connection } from './connection.ts'
 import { openWorkerTerminals, type WorkerTerminals } from './environments/terminals.ts'
-import { type Answers, answers } from './jobs/answers.ts'
+import { type Answers, createAnswers } from './jobs/answers.ts'
 import { createFilterCache, type PreparedFilters } from './jobs/eligible.ts'
 import type { OfferSubscription } from './jobs/offers.ts'
 import type { Session } from './session.ts'
@@ -137,7 +137,7 @@ export const openWorkerEdge = (world: World, serves: Serves): WorkerEdge => ({
   prepareFilters: createFilterCache(),
   sessions: new Map(),
   offerSubscriptions: new Map(),
-  answers: answers(() => world.monotonic()),
+  answers: createAnswers(() => world.monotonic()),
   previews: openPreviews(world),
   logs: openLogWriters(world),
   pending: new Set(),

@@ -15,7 +15,7 @@ import { handleFrame } from './dispatch.ts'
 import { type Grant, limits, openWorkerEdge, type Serves } from './edge.ts'
 import { receive } from './jobs/assign.ts'
 import { dismissClaims } from './jobs/claim.ts'
-import { handleCapacityGain, settle } from './jobs/offers.ts'
+import { handleCapacityGain, updateSubscriptions } from './jobs/offers.ts'
 
 /** The worker connections of a gateway. */
 export interface Hub {
@@ -137,7 +137,7 @@ export function openHub(world: World, serves: Serves = () => ({ byService: false
       for (const { session } of edge.connections) {
         if (!session) continue
         dismissClaims(edge, session)
-        settle(edge, session)
+        updateSubscriptions(edge, session)
       }
       await quiet(world, edge.pending)
       for (const connection of [...edge.connections])

@@ -8,7 +8,7 @@ import { closeCodes } from '../../protocol/workers/socket.ts'
 import { registryOf, sendCommand, type WorkerEdge } from './edge.ts'
 import { giveBack, removeEndedLease, removeExpired, reportLapsed } from './jobs/held-leases.ts'
 import { stopReminders } from './jobs/hint.ts'
-import { settle, unreserve } from './jobs/offers.ts'
+import { unreserve, updateSubscriptions } from './jobs/offers.ts'
 import type { Session } from './session.ts'
 import type { Task } from './timer-wheel.ts'
 
@@ -50,7 +50,7 @@ class Beat implements Task {
       )
     if (!session.connection.heard) return
     session.connection.heard = false
-    const { told, wants } = session
+    const { storedFilters: told, wants } = session
     void (told === wants ? seen(edge, session) : sendFilters(edge, session))
   }
 }
@@ -62,11 +62,11 @@ class Beat implements Task {
 export async function sendFilters(edge: WorkerEdge, session: Session): Promise<void> {
   if (session.notifying) return
   session.notifying = true
-  while (session.told !== session.wants && !session.closed) {
+  while (session.storedFilters !== session.wants && !session.closed) {
     const { wants } = session
     const { queues = [], action_names = [], models = [] } = wants.filters
     if (!(await seen(edge, session, { queues, action_names, models }))) break
-    session.told = wants
+    session.storedFilters = wants
   }
   session.notifying = false
 }
@@ -121,7 +121,7 @@ export function endSession(edge: WorkerEdge, session: Session): void {
   if (session.promised > 0)
     for (const job_id of [...session.reserved.keys()]) unreserve(edge, session, job_id)
   giveBack(edge, session)
-  settle(edge, session)
+  updateSubscriptions(edge, session)
   if (edge.sessions.get(session.id) === session) edge.sessions.delete(session.id)
   const { id, generation, leases, project, instance } = session
   edge.world.log.info(

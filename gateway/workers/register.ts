@@ -20,7 +20,7 @@ import {
   type RegistrationFault,
 } from './environments/registration.ts'
 import { countLeases } from './jobs/leases.ts'
-import { settle } from './jobs/offers.ts'
+import { updateSubscriptions } from './jobs/offers.ts'
 import { endSession, scheduleBeat } from './presence.ts'
 import { Session } from './session.ts'
 
@@ -207,6 +207,6 @@ function enter(edge: WorkerEdge, session: Session, { replaced }: Entered): void 
     if (other && other !== session)
       other.connection.close(closeCodes.superseded, 'superseded by a newer connection')
   scheduleBeat(edge, session)
-  settle(edge, session)
+  updateSubscriptions(edge, session)
   edge.terminals.serve(session)
 }

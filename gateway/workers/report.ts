@@ -13,7 +13,7 @@ import { unsafeValueFault } from '../http/validate.ts'
 import type { Outcome } from '../ports.ts'
 import { backoffMs, sleep } from '../timing.ts'
 import { queueOf, sendUntracked, trackPromise, type WorkerEdge } from './edge.ts'
-import { settle } from './jobs/offers.ts'
+import { updateSubscriptions } from './jobs/offers.ts'
 import { checkReferences } from './jobs/references.ts'
 import { endLease } from './presence.ts'
 import { recordFrame, recordReport, type Session } from './session.ts'
@@ -55,7 +55,7 @@ export function handleReport(
   // are stored.
   edge.logs.end(job_id, lease_token)
   recordReport(session, job_id, lease_token, now)
-  settle(edge, session)
+  updateSubscriptions(edge, session)
   const input = outcomeOf(frame, bytes)
   const id = world.newCommandId()
   const end = now + world.settings.timing.lease * 1000

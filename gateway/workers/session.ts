@@ -14,7 +14,7 @@
 import type { JobHeader } from '../../protocol/jobs/rows.ts'
 import type { ClaimedJob } from '../../protocol/workers/socket.ts'
 import type { Connection } from './connection.ts'
-import { eligible, type PreparedFilters } from './jobs/eligible.ts'
+import { isEligible, type PreparedFilters } from './jobs/eligible.ts'
 import type { Task } from './timer-wheel.ts'
 
 /**
@@ -127,7 +127,7 @@ export class Session {
   draining: boolean
   closed = false
   /** The filters that the registry has stored. */
-  told: PreparedFilters
+  storedFilters: PreparedFilters
   /** Whether the filters in the registry are being updated. */
   notifying = false
   /**
@@ -170,7 +170,7 @@ export class Session {
     this.concurrency = concurrency
     this.limit = concurrency
     this.wants = wants
-    this.told = wants
+    this.storedFilters = wants
     this.counted = counted
     this.draining = draining
     this.hasTerminals = hasTerminals
@@ -289,8 +289,8 @@ export function takeableJobs(session: Session, now: number): number {
  */
 export const matchesClaim = ({ claims, next }: Session, job: JobHeader, queue: string): boolean =>
   claims.length > 0
-    ? claims.some(({ wants }) => eligible(job, queue, wants))
-    : next !== undefined && eligible(job, queue, next.wants)
+    ? claims.some(({ wants }) => isEligible(job, queue, wants))
+    : next !== undefined && isEligible(job, queue, next.wants)
 
 /** Returns whether the session currently accepts jobs. */
 export const takesJobs = (session: Session): boolean =>

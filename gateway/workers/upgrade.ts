@@ -12,7 +12,7 @@ import type { Authentication, Caller } from '../auth/authenticate.ts'
 import { authorizeRow, enterProject } from '../auth/authorize.ts'
 import { countRefusedUpgrade, type Limits } from '../auth/rate.ts'
 import type { Directory } from '../directory.ts'
-import { presentedIn, retryAfterOf } from '../http/upgrade.ts'
+import { retryAfterOf, upgradeCredential } from '../http/upgrade.ts'
 import type { World } from '../ports.ts'
 import type { Grant } from './edge.ts'
 
@@ -70,7 +70,7 @@ export function createUpgrade(
     return { status, body, retry_after: (retryAfterOf(refusal) ?? 0) + jitter }
   }
   return async ({ project, authorization, protocols, remote, forwarded, request_id }) => {
-    const { presented, protocol, isAnonymous } = presentedIn(authorization, protocols)
+    const { presented, protocol, isAnonymous } = upgradeCredential(authorization, protocols)
     const anonymous =
       isAnonymous && !forwarded && isLoopback(remote) ? world.settings.anonymous_worker : undefined
     let caller: Caller | undefined

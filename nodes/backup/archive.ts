@@ -8,7 +8,7 @@ import { createReadStream } from 'node:fs'
 import { type FileHandle, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { StartFault } from '../process/fault.ts'
-import { BLOCK, decodeHeader, encodeHeader, padded } from './tar.ts'
+import { BLOCK, decodeHeader, encodeHeader, paddedSize } from './tar.ts'
 
 /** Size and checksum of a written file. */
 export interface Written {
@@ -94,7 +94,7 @@ export async function writeArchive(place: string): Promise<ArchiveWriter> {
     add: async (name, content) => {
       const written = await pour(file, end + BLOCK, content)
       await file.write(encodeHeader(name, written.bytes), 0, BLOCK, end)
-      end += BLOCK + padded(written.bytes)
+      end += BLOCK + paddedSize(written.bytes)
       return written
     },
     finish: async () => {
@@ -170,7 +170,7 @@ async function contents(
           `The backup is damaged: ${path} ends within ${name}. Use another copy of the backup.`,
         )
       if (isFile) places.set(name, { start: at + BLOCK, size })
-      at += BLOCK + padded(size)
+      at += BLOCK + paddedSize(size)
     }
   } finally {
     await file.close()

@@ -14,7 +14,7 @@
  */
 import { names } from '../../protocol/subjects.ts'
 import { createBlobs } from '../nats/blobs.ts'
-import { codeOf, codes, sentence } from '../nats/failures.ts'
+import { codeOf, codes, errorText } from '../nats/failures.ts'
 import { snapshotStream } from '../nats/journal/copy.ts'
 import { createJournal } from '../nats/journal/journal.ts'
 import { createRegistry } from '../nats/journal/registry.ts'
@@ -188,7 +188,7 @@ async function copyStream(
         'There is no space left for the backup. Choose a location with more space.',
       )
     throw new StartFault(
-      `${stream} could not be copied: ${sentence(error)}. Check the NATS servers (\`/readyz\` ` +
+      `${stream} could not be copied: ${errorText(error)}. Check the NATS servers (\`/readyz\` ` +
         'of a node reports what is unavailable) and try again.',
     )
   }

@@ -10,7 +10,7 @@
  */
 import { names } from '../../protocol/subjects.ts'
 import type { Registry } from '../host/ports.ts'
-import { codeOf, codes, sentence } from '../nats/failures.ts'
+import { codeOf, codes, errorText } from '../nats/failures.ts'
 import {
   baseStreams,
   deleteStream,
@@ -90,7 +90,7 @@ export async function restoreBackup(
     } catch (error) {
       if (error instanceof StartFault) throw error
       throw new StartFault(
-        `${stream.stream} could not be restored: ${sentence(error)}. ` +
+        `${stream.stream} could not be restored: ${errorText(error)}. ` +
           'Check that all NATS servers are running and have free space, ' +
           `and that there are at least ${copies} of them; then repeat with --again.`,
       )

@@ -47,4 +47,4 @@ export function decodeHeader(block: Buffer): TarEntry | 'end' | undefined {
 }
 
 /** Returns the size of content with its padding, in bytes. */
-export const padded = (size: number): number => Math.ceil(size / BLOCK) * BLOCK
+export const paddedSize = (size: number): number => Math.ceil(size / BLOCK) * BLOCK

@@ -9,9 +9,9 @@ import { programOf, sourceOf } from '../boot/program.mjs'
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const loader = import.meta.resolve('@oxc-node/core/register')
 /** Returns the node arguments that start this program. The program's own arguments follow them. */
-export const program = (): readonly string[] => programOf(root, loader)
+export const programArguments = (): readonly string[] => programOf(root, loader)
 /** Returns the node arguments that run a TypeScript file. */
-export const source = (file: string): readonly string[] => sourceOf(file, loader)
+export const sourceArguments = (file: string): readonly string[] => sourceOf(file, loader)
 
 export interface Child {
   readonly pid: number
@@ -63,4 +63,4 @@ export const startNodeProcess = (
   name: string,
   settings: Readonly<Record<string, string>>,
   before?: readonly string[],
-): Child => startChild(name, [...program(), 'node'], settings, before)
+): Child => startChild(name, [...programArguments(), 'node'], settings, before)

@@ -6,7 +6,7 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
-import { source } from './child.ts'
+import { sourceArguments } from './child.ts'
 import { MAX_SEED, wholeNumber } from './whole-number.ts'
 
 const module = fileURLToPath(new URL('../../test/simulation/process.ts', import.meta.url))
@@ -67,7 +67,7 @@ export async function runSimulations(given: Given): Promise<void> {
   }
   const width = Math.min(jobs, Math.ceil(all / CHUNK))
   const children = Array.from({ length: width }, () =>
-    fork(module, { execArgv: [...source(module).slice(0, -1), '--single-threaded-gc'] }),
+    fork(module, { execArgv: [...sourceArguments(module).slice(0, -1), '--single-threaded-gc'] }),
   )
   try {
     await Promise.all(children.map(work))

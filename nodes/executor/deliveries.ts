@@ -21,10 +21,10 @@ import {
 } from '../../protocol/webhooks/delivery.ts'
 import { MAX_RESPONSE_CHARACTERS } from '../../protocol/webhooks/rows.ts'
 import type { Failed, Post, Received } from '../outbound/post.ts'
-import { signed } from '../outbound/sign.ts'
+import { signedHeaders } from '../outbound/sign.ts'
 import { isTemporaryFailure, pauseOf } from './answer.ts'
 import type { Handler, Outcome } from './handler.ts'
-import { openedUrl } from './open-url.ts'
+import { restoreUrl } from './open-url.ts'
 import { systemOrigin } from './system-origin.ts'
 
 interface Deliveries {
@@ -126,7 +126,7 @@ export function deliveries({ world, directory, post }: Deliveries): Handler {
       if (address === '') return { error: 'The webhook has no URL.', passes: false }
       const refused = await withheld(project, opening, webhook.updated_by)
       if (refused) return refused
-      const url = openedUrl(world, project, address, to.url === undefined ? kept : to)
+      const url = restoreUrl(world, project, address, to.url === undefined ? kept : to)
       if (url === undefined) return sealedElsewhere
       const key = world.unlock(secret.sealed, project)
       return key
@@ -150,7 +150,7 @@ export function deliveries({ world, directory, post }: Deliveries): Handler {
         error: `The secret ${to.secret_ref} is missing, or its ${SIGNING_KEY} is not 32 bytes long.`,
         passes: true,
       }
-    const url = openedUrl(world, project, to.callback_url, to)
+    const url = restoreUrl(world, project, to.callback_url, to)
     if (url === undefined) return sealedElsewhere
     return {
       url,
@@ -193,7 +193,7 @@ export function deliveries({ world, directory, post }: Deliveries): Handler {
         'Content-Type': 'application/json',
         'User-Agent': `${word}-webhooks/1`,
         ...(opening.to.kind === 'webhook' && { [`X-${brand}-Event-Type`]: opening.event_type }),
-        ...signed({ brand, delivery_id, at: world.now(), body, ...secret }),
+        ...signedHeaders({ brand, delivery_id, at: world.now(), body, ...secret }),
       },
     })
     const latency = world.monotonic() - begun

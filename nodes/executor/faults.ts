@@ -67,7 +67,7 @@ const pauseAfter = (attempt: number, spread: number): number =>
  * @param spread jitter from 0 to 1, as in `pauseAfter`.
  * @param secret text that is removed from the message.
  */
-export function failedWith(
+export function failedOutcome(
   { is, message, retry_after }: ExecutorFault,
   attempt: number,
   spread: number,

@@ -8,14 +8,14 @@ import type { Files, Log } from '../../gateway/ports.ts'
 import {
   hasInlineFiles,
   refersToFiles,
-  withBytes,
+  withFileBytes,
   withoutInlineFiles,
 } from '../../gateway/sessions/inline.ts'
-import { findModel, isAllowed, type Models, reads } from '../../protocol/agents/models.ts'
+import { findModel, isAllowed, type Models, readsType } from '../../protocol/agents/models.ts'
 import type { Artifact } from '../../protocol/artifacts/schema.ts'
 import { limits } from '../../protocol/sessions/limits.ts'
 import type { ClaimedJob } from '../../protocol/workers/socket.ts'
-import { ExecutorFault, failedWith } from './faults.ts'
+import { ExecutorFault, failedOutcome } from './faults.ts'
 import type { Handler, Outcome } from './handler.ts'
 import type { Previewing } from './preview.ts'
 import type { GenerateAnswer, GenerationAttempt, ModelRequest } from './speech.ts'
@@ -81,7 +81,7 @@ export function generations({
     const conversion = conversions(project, job.session_id, asked.signal)
     const shown = async (what: typeof readable) =>
       refers
-        ? withBytes(files, project, request.messages, {
+        ? withFileBytes(files, project, request.messages, {
             most: limits.shown,
             reads: what,
             conversion,
@@ -96,7 +96,7 @@ export function generations({
     const attempt = async (what: typeof readable, inline: boolean): Promise<Outcome> => {
       const messages = await shown(what)
       if (!messages)
-        return failedWith(
+        return failedOutcome(
           new ExecutorFault(
             'files_unavailable',
             'The files of the conversation could not be read.',
@@ -126,7 +126,7 @@ export function generations({
       const model = find(job, request)
       const speaker = model && speakers[model.provider]
       if (!model || !speaker || !isAllowed(models, model))
-        return failedWith(
+        return failedOutcome(
           new ExecutorFault(
             'model_unavailable',
             `The service no longer has the model ${job.provider}/${request.model}.`,
@@ -149,7 +149,7 @@ export function generations({
         speaker,
         asked,
         { ...request, model: model.id },
-        (type) => reads(model, type),
+        (type) => readsType(model, type),
         project,
         job,
       )

@@ -18,11 +18,11 @@ import type { UrlParts } from '../../protocol/masked-url.ts'
 import { secretRef } from '../../protocol/naming.ts'
 import { type ClaimedJob, sizes } from '../../protocol/workers/socket.ts'
 import type { Post } from '../outbound/post.ts'
-import { signed } from '../outbound/sign.ts'
+import { signedHeaders } from '../outbound/sign.ts'
 import { outcomeOf } from './answer.ts'
 import { callOf } from './call.ts'
 import { type Handler, NOT_OURS, type Outcome } from './handler.ts'
-import { openedUrl } from './open-url.ts'
+import { restoreUrl } from './open-url.ts'
 
 interface HttpActions {
   readonly world: Pick<World, 'ask' | 'unlock' | 'organization' | 'now' | 'settings'> & {
@@ -164,7 +164,7 @@ export function httpActions({ world, directory, post }: HttpActions): Handler {
         'action_not_signable',
         'The secret of the action cannot be decrypted: another installation created it.',
       )
-    const url = openedUrl(world, secret.home, target.url, target)
+    const url = restoreUrl(world, secret.home, target.url, target)
     if (url === undefined)
       return failed(
         'action_not_signable',
@@ -186,7 +186,7 @@ export function httpActions({ world, directory, post }: HttpActions): Handler {
             ? 'application/json'
             : `application/vnd.${word}.action-invocation+json; version=1`,
         'User-Agent': `${word}-actions/1`,
-        ...signed({
+        ...signedHeaders({
           brand,
           key,
           delivery_id,

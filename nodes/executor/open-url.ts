@@ -6,7 +6,7 @@ import { openUrl, sealedUrlOf, type UrlParts } from '../../protocol/masked-url.t
  * Returns the URL with its query values, or undefined when one of them cannot be decrypted.
  * @param home id of the project or organization that owns the URL.
  */
-export const openedUrl = (
+export const restoreUrl = (
   world: Pick<World, 'unlock'>,
   home: string,
   url: string,

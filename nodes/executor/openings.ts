@@ -9,7 +9,7 @@ import type { Code } from '../../protocol/errors.ts'
 import { isRefusal } from '../../protocol/errors.ts'
 import type { TurnWanted } from '../../protocol/runs/turns.ts'
 import type { Handler } from './handler.ts'
-import { refused } from './refused.ts'
+import { refusedOutcome } from './refused.ts'
 import { systemOrigin } from './system-origin.ts'
 
 /** Error types of failed steps, by the code of the refusal. Other codes are used unchanged. */
@@ -31,7 +31,7 @@ export function createOpeningHandler(asking: CapabilityReader): Handler {
       const found = await turnFor(asking, project, spec as unknown as TurnWanted)
       if (isRefusal(found)) {
         const error_type = names[found.refused]
-        return { ...refused(found), ...(error_type !== undefined && { error_type }) }
+        return { ...refusedOutcome(found), ...(error_type !== undefined && { error_type }) }
       }
       const reply = await world.command({
         project,
@@ -45,8 +45,8 @@ export function createOpeningHandler(asking: CapabilityReader): Handler {
       if (!isRefusal(reply)) return { status: 'completed' }
       // `conflict` means that the run has already stored a different definition of the agent. The
       // next attempt, which starts immediately, uses that definition.
-      if (reply.refused !== 'conflict') return refused(reply)
-      const { final: _, ...outcome } = refused(reply)
+      if (reply.refused !== 'conflict') return refusedOutcome(reply)
+      const { final: _, ...outcome } = refusedOutcome(reply)
       return { ...outcome, retry_in: 0 }
     },
   }

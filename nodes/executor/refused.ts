@@ -8,7 +8,7 @@ const PAUSE_MS = 500
 const MAX_MESSAGE_LENGTH = 2000
 
 /** Returns the outcome of an attempt that was refused. */
-export function refused(refusal: Refusal): Outcome {
+export function refusedOutcome(refusal: Refusal): Outcome {
   const { code, message, details } = errorBody(refusal).error
   const fields = Array.isArray(details?.['fields']) ? `: ${JSON.stringify(details['fields'])}` : ''
   return {

@@ -59,7 +59,7 @@ export interface GeneratedMessage {
   readonly usage: Counts
 }
 /** Returns the outcome of a generation that has an answer. */
-export const answered = (message: GeneratedMessage): Outcome => ({
+export const answeredOutcome = (message: GeneratedMessage): Outcome => ({
   status: 'completed',
   result: { llm_response: { type: 'message', role: 'assistant', ...message } },
 })

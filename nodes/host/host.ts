@@ -50,7 +50,7 @@ export class Host {
     this.#failed = new FailedTakeovers(deps.node)
     this.#registry = registry
     this.#membership = membership
-    membership.serve(() => [...this.#shards.keys()])
+    membership.reportShards(() => [...this.#shards.keys()])
   }
   /** Returns the names of the shards that this node owns and serves. */
   owned(): string[] {
@@ -151,7 +151,7 @@ export class Host {
    * @param entry the shard's ownership record, if the registry has one.
    */
   #free(name: string, entry: Recorded | undefined, live: ReadonlySet<string>): boolean {
-    if (!entry) return !this.#membership.served(name)
+    if (!entry) return !this.#membership.isServedElsewhere(name)
     const { node } = entry.owner
     return node === this.#deps.node || node === '' || !live.has(node)
   }
@@ -205,7 +205,7 @@ export class Host {
   async #acquire(name: string, before: Recorded | undefined): Promise<void> {
     const { node, epoch } = before?.owner ?? { node: '', epoch: 0 }
     if (!(await this.#record(name, epoch + 1, before?.revision ?? 0))) return
-    if (node !== '' && node !== this.#deps.node) await this.#membership.buried(node)
+    if (node !== '' && node !== this.#deps.node) await this.#membership.waitUntilStale(node)
     const [partition = 0, number = 0] = name.split('.').map(Number)
     const shard: Shard = new Shard(
       this.#deps,
@@ -219,7 +219,7 @@ export class Host {
     )
     this.#shards.set(name, shard)
     try {
-      await this.#membership.tell()
+      await this.#membership.renewNow()
       await shard.start(epoch + 1)
       if (this.#shards.get(name) === shard) this.#failed.serve(name, this.#deps.clock.elapsed())
     } catch (error) {

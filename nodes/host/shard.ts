@@ -24,7 +24,7 @@ import { type HostDeps, notOwner, type ShardAnswer, type ShardRequest } from './
 import { Batch, outcomeOf } from './durability/batch.ts'
 import { Checkpointer } from './durability/checkpointer.ts'
 import { LostState } from './durability/lost-state.ts'
-import { settle } from './durability/settle.ts'
+import { settleAppend } from './durability/settle.ts'
 import { refusalOf, WriteGate } from './durability/write-gate.ts'
 import { Alarm } from './effects/alarm.ts'
 import { announce } from './effects/announce.ts'
@@ -370,7 +370,7 @@ export class Shard implements ActorRequests, LocalShard {
     const json = await envelopeJson(head, batch, id, this.deps.blobs)
     this.deps.recent?.keep(id, { v: 1, ...head, entries: batch.entries }, json)
     const data = await encodeEnvelope(json, batch.format)
-    const sequence = await settle(this.#context, this.#gate, data, id)
+    const sequence = await settleAppend(this.#context, this.#gate, data, id)
     if (typeof sequence === 'string') {
       const reason =
         sequence === 'conflict' ? 'another node owns the shard' : 'the storage rejects writes'

@@ -5,7 +5,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { program } from '../commands/child.ts'
+import { programArguments } from '../commands/child.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 /** Files and folders of the program, its packages and its bundle, without the data folder. */
@@ -28,6 +28,6 @@ export interface Program {
 }
 /** Returns the stock worker. Builds the bundle of the program if it does not exist. */
 export const stockWorker = (): Program => ({
-  command: [process.execPath, ...program(), 'environment-worker'],
+  command: [process.execPath, ...programArguments(), 'environment-worker'],
   readable: PARTS.map((name) => join(root, name)).filter((path) => existsSync(path)),
 })

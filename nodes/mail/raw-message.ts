@@ -26,7 +26,7 @@ interface Measured {
 /**
  * Measures a message. `error` completes a sentence about a message that exceeds a limit.
  */
-export function measured(raw: Buffer): Measured | { readonly error: string } {
+export function measureMessage(raw: Buffer): Measured | { readonly error: string } {
   const max = MAX_LINES + raw.length / BYTES_PER_LINE
   let [lines, blank, header] = [0, 0, -1]
   for (let start = 0, end = 0; end >= 0; start = end + 1) {

@@ -7,7 +7,7 @@ import type { DNSResolver } from 'mailauth'
 import type { JsonObject } from '../../protocol/common.ts'
 import { authenticityOf, type Transaction } from './authenticity.ts'
 import { authorOf, eventOf, messageIdOf, parseMessage } from './message.ts'
-import { measured } from './raw-message.ts'
+import { measureMessage } from './raw-message.ts'
 
 export interface Message {
   readonly raw: Uint8Array
@@ -27,7 +27,7 @@ export async function readMessage(
   { raw, transaction, at }: Message & { readonly raw: Buffer },
   resolver: DNSResolver,
 ): Promise<MessageRead> {
-  const size = measured(raw)
+  const size = measureMessage(raw)
   if ('error' in size) return size
   const mail = await parseMessage(raw).catch(() => undefined)
   if (!mail) return { error: 'cannot be read' }

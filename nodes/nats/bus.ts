@@ -16,7 +16,7 @@
 import { randomUUID } from 'node:crypto'
 import { Empty, headers, type Msg, type MsgHdrs } from '@nats-io/transport-node'
 import type { Bus, NoAnswer } from '../host/ports.ts'
-import { isNoResponders, isUnanswered, sentence } from './failures.ts'
+import { errorText, isNoResponders, isUnanswered } from './failures.ts'
 import { type Limited, Overdue } from './journal/overdue.ts'
 import { createListeners, type Listener } from './listeners.ts'
 import { type RequestPart, RequestParts, splitRequest } from './parts.ts'
@@ -128,14 +128,14 @@ export function createBus(
       const parts = splitRequest(encode(message), randomUUID)
       const last = parts.at(-1) as RequestPart
       for (const part of parts.slice(0, -1))
-        nats.tell(space.subject(subject), part.data, part.headers)
+        nats.send(space.subject(subject), part.data, part.headers)
       const reply = await nats.ask(space.subject(subject), last.data, last.headers, timeout)
       return reply.headers?.has(DECLINED) ? 'no_responders' : { answer: decode(reply.data) }
     } catch (error) {
       if (isNoResponders(error)) return 'no_responders'
       if (!isUnanswered(error))
         log.warn(
-          { event: 'nats_request_failed', subject, reason: sentence(error) },
+          { event: 'nats_request_failed', subject, reason: errorText(error) },
           'NATS request failed',
         )
       return 'timeout'
@@ -143,7 +143,7 @@ export function createBus(
   }
 
   const decline = ({ reply }: Msg): void => {
-    if (reply) nats.tell(reply, Empty, header(DECLINED, '1'))
+    if (reply) nats.send(reply, Empty, header(DECLINED, '1'))
   }
   const receive = async (listener: Listener, message: Msg, parts: RequestParts): Promise<void> => {
     const { group } = listener
@@ -160,7 +160,7 @@ export function createBus(
             .filter((other) => other.group === group && other !== listener)
     const answer = await first([listener, ...others], decode(data), space.plain(message.subject))
     if (!message.reply || connection.isClosed()) return
-    if (answer !== undefined) nats.tell(message.reply, encode(answer))
+    if (answer !== undefined) nats.send(message.reply, encode(answer))
     else if (group !== undefined) decline(message)
   }
 
@@ -194,7 +194,7 @@ export function createBus(
       const { listening, groups } = listeners.chosen(subject)
       for (const listener of listening) queueMicrotask(() => void call(listener, message, subject))
       if (!alone())
-        nats.tell(
+        nats.send(
           space.subject(subject),
           text ? Buffer.from(text()) : encode(message),
           groups.length > 0 ? header(SERVED, groups.join(' ')) : undefined,
@@ -233,7 +233,7 @@ export function createBus(
       }
     },
     flush: async () => {
-      await nats.sent()
+      await nats.flush()
       await connection.flush()
     },
   }

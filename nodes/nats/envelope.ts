@@ -18,7 +18,7 @@ const checksum = (data: Uint8Array): string => crc32(data).toString(16)
  * Returns the headers of an envelope. With these headers, the server stores the envelope only if
  * the last message of its subject has the sequence `expected`.
  */
-export function sealed(data: Uint8Array, message_id: string, expected: number): MsgHdrs {
+export function envelopeHeaders(data: Uint8Array, message_id: string, expected: number): MsgHdrs {
   const made = headers()
   made.set(MESSAGE_ID, message_id)
   made.set(EXPECTED, String(expected))
@@ -43,7 +43,7 @@ export class DamagedEnvelope extends UnreadableEntry {
  * Checks a journal message and returns it in the form that the host uses.
  * @throws DamagedEnvelope when its checksum is missing or wrong.
  */
-export function opened(
+export function openEnvelope(
   stream: string,
   sequence: number,
   data: Uint8Array,

@@ -32,10 +32,12 @@ export class Forbidden extends StartFault {
  * Returns the error that names the missing permission, if the given error or one of its causes is a
  * permission violation. Returns undefined otherwise.
  */
-export function forbidden(error: unknown): Forbidden | undefined {
+export function findViolation(error: unknown): Forbidden | undefined {
   if (error instanceof Forbidden) return error
   if (error instanceof PermissionViolationError) return new Forbidden(error)
-  return error instanceof Error && error.cause !== undefined ? forbidden(error.cause) : undefined
+  return error instanceof Error && error.cause !== undefined
+    ? findViolation(error.cause)
+    : undefined
 }
 
 /** Error codes of the JetStream API that the program handles (nats-server, server/errors.json). */
@@ -86,5 +88,5 @@ export const isUnanswered = (error: unknown): boolean =>
   error instanceof TimeoutError || error instanceof Disconnected
 
 /** Returns the error's text for a log line or a message. */
-export const sentence = (error: unknown): string =>
+export const errorText = (error: unknown): string =>
   error instanceof Error ? error.message || error.name : String(error)

@@ -13,8 +13,8 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Stored } from '../host/ports.ts'
-import { DamagedEnvelope, opened } from './envelope.ts'
-import { sentence } from './failures.ts'
+import { DamagedEnvelope, openEnvelope } from './envelope.ts'
+import { errorText } from './failures.ts'
 import { type Pulling, pull } from './journal/pull.ts'
 import type { Nats } from './server/connect.ts'
 
@@ -58,7 +58,7 @@ export function follow(
       for await (const message of current.messages) {
         if (stopped()) break
         if (!message) continue
-        waiting.push(opened(stream, message.seq, message.data, message.headers))
+        waiting.push(openEnvelope(stream, message.seq, message.data, message.headers))
         received = message.seq
         arrival.ring()
         while (waiting.length >= AHEAD && !stopped()) await room.rung()
@@ -71,7 +71,7 @@ export function follow(
         )
       else if (!stopped())
         nats.log.warn(
-          { event: 'journal_read_interrupted', stream, after: received, reason: sentence(error) },
+          { event: 'journal_read_interrupted', stream, after: received, reason: errorText(error) },
           'journal read interrupted; resuming',
         )
     } finally {

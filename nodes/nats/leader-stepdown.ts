@@ -7,7 +7,7 @@
  * append was rejected as a conflict, although its subject's last sequence was the expected one.
  */
 import { Empty } from '@nats-io/transport-node'
-import { sentence } from './failures.ts'
+import { errorText } from './failures.ts'
 import { type Nats, REQUEST_TIMEOUT_MS } from './server/connect.ts'
 
 /** Minimum number of consecutive rejections on one subject before a step-down is requested. */
@@ -68,7 +68,7 @@ export function createLeaderStepDown(
       )
       .catch((error: unknown) =>
         nats.log.warn(
-          { event: 'stream_stepdown_failed', stream, reason: sentence(error) },
+          { event: 'stream_stepdown_failed', stream, reason: errorText(error) },
           'stream leader step-down failed',
         ),
       )

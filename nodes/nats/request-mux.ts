@@ -23,7 +23,7 @@ import {
 } from '@nats-io/transport-node'
 import type { Log } from '../../gateway/ports.ts'
 import { TransientMap } from '../../protocol/rules/transient-map.ts'
-import { Disconnected, sentence } from './failures.ts'
+import { Disconnected, errorText } from './failures.ts'
 import { type Limited, Overdue } from './journal/overdue.ts'
 import type { Namespace } from './server/namespace.ts'
 import type { SendingTurnEnd } from './turn-end.ts'
@@ -45,18 +45,18 @@ export interface RequestMux {
     timeout: number,
   ): Promise<Msg>
   /** Sends a message that expects no answer. A failure to send is logged. */
-  tell(subject: string, data: Uint8Array, headers?: MsgHdrs): void
+  send(subject: string, data: Uint8Array, headers?: MsgHdrs): void
   /**
    * Resolves when all earlier messages and requests have been passed to the connection, except
    * requests held during a disconnection.
    */
-  sent(): Promise<void>
+  flush(): Promise<void>
   /** Fails the open requests to a subject after the server rejected a message to it. */
-  refused(subject: string, reason: Error): void
+  failRequests(subject: string, reason: Error): void
   /** Handles the loss of the connection: open requests fail, and new requests are held. */
-  lost(): void
+  handleDisconnect(): void
   /** Handles the reconnection: the held requests are sent. */
-  found(): void
+  handleReconnect(): void
 }
 
 interface Question extends Limited {
@@ -133,29 +133,29 @@ export function createRequestMux(
         if (held) held.push(question.send)
         else turnEnd.send(question.send)
       }),
-    tell: (subject, data, headers) =>
+    send: (subject, data, headers) =>
       turnEnd.send(() => {
         if (connection.isClosed()) return
         try {
           connection.publish(subject, data, headers ? { headers } : {})
         } catch (error) {
           log.warn(
-            { event: 'nats_publish_failed', subject, bytes: data.length, reason: sentence(error) },
+            { event: 'nats_publish_failed', subject, bytes: data.length, reason: errorText(error) },
             'NATS publish failed',
           )
         }
       }),
-    sent: () => new Promise((done) => turnEnd.send(done)),
-    refused: (subject, reason) => {
+    flush: () => new Promise((done) => turnEnd.send(done)),
+    failRequests: (subject, reason) => {
       for (const number of open.keys())
         if (open.get(number)?.subject === subject) close(number)?.failed(reason)
     },
-    lost: () => {
+    handleDisconnect: () => {
       if (held) return
       held = []
       for (const number of open.keys()) close(number)?.failed(new Disconnected())
     },
-    found: () => {
+    handleReconnect: () => {
       const waiting = held ?? []
       held = undefined
       for (const send of waiting) turnEnd.send(send)

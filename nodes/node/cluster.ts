@@ -40,11 +40,11 @@ export async function openCluster(node: NodeContext): Promise<ClusterPorts> {
   const self = { id, roles: config.roles }
   const membership = new Membership(registry, systemClock, self, neighbours)
   const claimed = await claimId(node, registry, bus, neighbours)
-  membership.hold(claimed)
+  membership.useClaim(claimed)
   const parts = { membership, neighbours }
   const interest = openInterest(id, claimed.self.instance, systemClock, parts)
   const mayHaveMissed = () => {
-    membership.unsure()
+    membership.noteJoin()
     interest.others.joined()
   }
   listenAs(bus, id, mayHaveMissed, (report) => interest.others.note(report))

@@ -61,7 +61,7 @@ export function createHost({ node, stores, cluster, local, random, ...parts }: H
     ...(notify && { notify }),
   }
   const host = new Host(deps, registry, membership)
-  membership.report(() => [...watch.stops(), ...host.failures()])
+  membership.reportStops(() => [...watch.stops(), ...host.failures()])
   return host
 }
 

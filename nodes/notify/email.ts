@@ -11,7 +11,7 @@ import type { Log, World } from '../../gateway/ports.ts'
 import type { ReachablePerson } from '../../protocol/access/directory.ts'
 import { parseTimestamp } from '../../protocol/common.ts'
 import { isRefusal, type Refusal } from '../../protocol/errors.ts'
-import { linkable, reviewersOf, roundOf } from '../../protocol/interactions/resolve.ts'
+import { linkableTargets, reviewersOf, roundOf } from '../../protocol/interactions/resolve.ts'
 import type { Interaction } from '../../protocol/interactions/schema.ts'
 import type { Notice } from '../host/deps.ts'
 import { emailOf, type Recipient } from './email-message.ts'
@@ -97,7 +97,11 @@ export async function createEmailNotifier({
     interaction: Interaction,
     target: string | undefined,
   ): string | undefined {
-    if (public_url === undefined || target === undefined || !linkable(interaction).includes(target))
+    if (
+      public_url === undefined ||
+      target === undefined ||
+      !linkableTargets(interaction).includes(target)
+    )
       return undefined
     const expires =
       interaction.expires_at === undefined ? undefined : parseTimestamp(interaction.expires_at)

@@ -8,7 +8,7 @@ import { createHmac } from 'node:crypto'
 import { linkToken } from '../../gateway/pages/answer/token.ts'
 import type { Log, World } from '../../gateway/ports.ts'
 import { parseTimestamp } from '../../protocol/common.ts'
-import { linkable, reviewersOf, roundOf } from '../../protocol/interactions/resolve.ts'
+import { linkableTargets, reviewersOf, roundOf } from '../../protocol/interactions/resolve.ts'
 import type { Interaction } from '../../protocol/interactions/schema.ts'
 import type { Notice } from '../host/deps.ts'
 import type { Channel } from './notifier.ts'
@@ -45,7 +45,7 @@ function messageOf(
     round: roundOf(interaction),
     ...(expires !== undefined && { expires }),
   }
-  const able = linkable(interaction)
+  const able = linkableTargets(interaction)
   const recipients =
     about === 'submitted'
       ? reviewersOf(interaction).map((user_id) => ({ user_id }))

@@ -20,7 +20,7 @@ interface Signing {
 }
 
 /** Returns the headers of a signed delivery. */
-export function signed({
+export function signedHeaders({
   brand,
   key,
   delivery_id,

@@ -10,7 +10,7 @@ import {
   requestOf,
   type TriggerKind,
 } from '../../protocol/resolver/callout.ts'
-import { openedUrl } from '../executor/open-url.ts'
+import { restoreUrl } from '../executor/open-url.ts'
 import type { Failed, Post } from '../outbound/post.ts'
 
 interface Calling {
@@ -57,7 +57,7 @@ export async function callResolver(
   id: string,
 ): Promise<CallResult> {
   const { settings, token } = configuration
-  const url = openedUrl({ unlock }, organization, settings.endpoint_url ?? '', configuration)
+  const url = restoreUrl({ unlock }, organization, settings.endpoint_url ?? '', configuration)
   const bearer = token && unlock(token.sealed, organization)
   if (url === undefined || (token && !bearer))
     return unreachable(

@@ -29,7 +29,14 @@ import { Upload } from '@aws-sdk/lib-storage'
 import { createSemaphore } from '../../gateway/files/semaphore.ts'
 import type { FileDigest, Files } from '../../gateway/ports.ts'
 import type { FileList } from '../storage/file-list.ts'
-import { type Body, flowing, SilentStore, sending, TIMEOUTS_MS, type Timeouts } from './sending.ts'
+import {
+  type Body,
+  createSend,
+  responseBytes,
+  SilentStore,
+  TIMEOUTS_MS,
+  type Timeouts,
+} from './sending.ts'
 
 /** Where files are stored. Credentials come from the environment of the process. */
 export interface Bucket {
@@ -99,7 +106,7 @@ export function openS3(
     ...config,
   })
   const closed = new AbortController()
-  const send = sending(client, timeouts, closed.signal)
+  const send = createSend(client, timeouts, closed.signal)
   const buffered = createSemaphore(MAX_BUFFERED_BYTES)
   /** Rejects the uploads that wait for buffers. */
   const waiting = new Set<(error: SilentStore) => void>()
@@ -139,7 +146,7 @@ export function openS3(
       const found = await get(name)
       if (!found) return undefined
       const chunks: Uint8Array[] = []
-      for await (const chunk of flowing(found.body, timeouts.silence)) chunks.push(chunk)
+      for await (const chunk of responseBytes(found.body, timeouts.silence)) chunks.push(chunk)
       return Buffer.concat(chunks)
     },
     write: async (name, bytes, gone): Promise<FileDigest> => {
@@ -242,7 +249,7 @@ async function* between(
 ): AsyncGenerator<Uint8Array, void> {
   let at = 0
   if (start >= 0)
-    for await (const chunk of flowing(body, silence)) {
+    for await (const chunk of responseBytes(body, silence)) {
       const part = chunk.subarray(Math.max(0, start - at), Math.max(0, end - at))
       at += chunk.length
       if (part.length > 0) yield part

@@ -57,7 +57,7 @@ export type Send = <In extends ServiceInputTypes, Out extends ServiceOutputTypes
  * Returns a function that sends commands within these time limits.
  * @param closed ends all commands when it is aborted.
  */
-export function sending(client: S3Client, timeouts: Timeouts, closed: AbortSignal): Send {
+export function createSend(client: S3Client, timeouts: Timeouts, closed: AbortSignal): Send {
   return async (command, stop) => {
     const limit =
       command instanceof CompleteMultipartUploadCommand ? timeouts.completion : timeouts.silence
@@ -112,7 +112,7 @@ export type Body = AsyncIterable<Uint8Array> & { destroy(error?: Error): void }
  * Yields the bytes of a response.
  * @throws SilentStore when the store sends nothing for `limit` milliseconds while the caller waits.
  */
-export async function* flowing(body: Body, limit: number): AsyncGenerator<Uint8Array, void> {
+export async function* responseBytes(body: Body, limit: number): AsyncGenerator<Uint8Array, void> {
   const chunks = body[Symbol.asyncIterator]()
   try {
     for (;;) {

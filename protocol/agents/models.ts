@@ -103,7 +103,7 @@ export function findModel({ providers }: Models, text: string): Model | undefine
  * Whether a model reads files of a type.
  * @param mime_type an image type or `application/pdf`.
  */
-export const reads = ({ reads: known }: Pick<Model, 'reads'>, mime_type: string): boolean =>
+export const readsType = ({ reads: known }: Pick<Model, 'reads'>, mime_type: string): boolean =>
   known === undefined || known.includes(mime_type.startsWith('image/') ? 'image' : 'pdf')
 /** Whether the ceiling allows a model. */
 export const isAllowed = ({ ceiling }: Models, model: Pick<Model, 'provider' | 'id'>): boolean =>

@@ -41,7 +41,7 @@ const sorted = (value: unknown): unknown =>
         )
       : value
 /** Returns the value as JSON with sorted members, so that equal values yield equal texts. */
-export const canonical = (value: unknown): string => JSON.stringify(sorted(value)) ?? ''
+export const canonicalJson = (value: unknown): string => JSON.stringify(sorted(value)) ?? ''
 
 /**
  * Returns the canonical form of a value; undefined if the value is equivalent to an absent field.
@@ -104,8 +104,8 @@ export function differencesOf(
     const [shownFrom, shownTo] = [masked(facts, from), masked(facts, to)]
     const secret = known?.binding?.applied?.[secretName(field)]
     const isSame =
-      canonical(shownFrom) === canonical(shownTo) &&
-      (canonical(shownTo) === canonical(to) || secret === hash(canonical(to)))
+      canonicalJson(shownFrom) === canonicalJson(shownTo) &&
+      (canonicalJson(shownTo) === canonicalJson(to) || secret === hash(canonicalJson(to)))
     return isSame
       ? []
       : [
@@ -132,10 +132,10 @@ export function appliedHashes(
       const form = formOf(facts, value)
       const shown = masked(facts, form)
       return [
-        [field, hash(canonical(shown))],
-        ...(canonical(shown) === canonical(form)
+        [field, hash(canonicalJson(shown))],
+        ...(canonicalJson(shown) === canonicalJson(form)
           ? []
-          : [[secretName(field), hash(canonical(form))]]),
+          : [[secretName(field), hash(canonicalJson(form))]]),
       ] as [string, string][]
     }),
   )
@@ -153,7 +153,7 @@ export const withReferences = (
 ): Readonly<Record<string, string>> => ({
   ...applied,
   ...Object.fromEntries(
-    Object.entries(references).map(([field, value]) => [field, hash(canonical(value))]),
+    Object.entries(references).map(([field, value]) => [field, hash(canonicalJson(value))]),
   ),
 })
 
@@ -165,7 +165,7 @@ export function driftOf(known: KnownResource, hash: Hash): FieldDifference[] {
       const facts = fields[field]
       if (!facts) return []
       const value = masked(facts, formOf(facts, presentValue(known, field)))
-      return hash(canonical(value)) === applied
+      return hash(canonicalJson(value)) === applied
         ? []
         : [{ field, ...(value !== undefined && { to: value }) }]
     },
@@ -173,7 +173,7 @@ export function driftOf(known: KnownResource, hash: Hash): FieldDifference[] {
 }
 
 /** Returns the fields of an input that are present and that `resourceFacts` lists for the type. */
-export function configured(
+export function configuredFields(
   type: ResourceTypeName,
   input: ResourceInput,
 ): Readonly<Record<string, unknown>> {

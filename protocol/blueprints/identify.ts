@@ -37,7 +37,7 @@ export const requestedResources = ({ resources }: ApplyRequest): Requested[] =>
 /**
  * Refuses a request in which two resources of one type have the same key or the same unique name.
  */
-export function duplicates(requested: readonly Requested[]): Refusal | undefined {
+export function refuseDuplicates(requested: readonly Requested[]): Refusal | undefined {
   const seen = new Map<string, string>()
   for (const { type, input, field } of requested) {
     const { adopt, match } = resourceFacts[type]

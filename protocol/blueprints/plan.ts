@@ -11,15 +11,15 @@
  */
 import { isRefusal, type Refusal, refuse, refuseFields } from '../errors.ts'
 import {
-  canonical,
-  configured,
+  canonicalJson,
+  configuredFields,
   differencesOf,
   driftOf,
   type Hash,
   type KnownResource,
 } from './compare.ts'
 import { fixedField, type Requested, renamedToTaken } from './conflicts.ts'
-import { duplicates, type Found, identify, requestedResources } from './identify.ts'
+import { type Found, identify, refuseDuplicates, requestedResources } from './identify.ts'
 import { hasSymbol, idOf, placeOf, type Referable } from './references.ts'
 import type { Reference } from './resources.ts'
 import type { ApplyRequest, Change } from './schema.ts'
@@ -76,7 +76,7 @@ function withIds(
   pruned: ReadonlySet<string>,
 ): Readonly<Record<string, unknown>> | Refusal {
   const { fields } = resourceFacts[type]
-  const wanted: Record<string, unknown> = { ...configured(type, input) }
+  const wanted: Record<string, unknown> = { ...configuredFields(type, input) }
   for (const [name, value] of Object.entries(wanted)) {
     const { refers } = fields[name] ?? {}
     if (!refers) continue
@@ -138,7 +138,7 @@ function planOne(
   const binding = bindingAfter(requested, wanted, known, request, identity, hash)
   const rebinds =
     known !== undefined &&
-    canonical({ ...binding, resource_id: known.id }) !== canonical(known.binding)
+    canonicalJson({ ...binding, resource_id: known.id }) !== canonicalJson(known.binding)
   const steps = stepsOf(
     type,
     wanted,
@@ -226,7 +226,7 @@ export function planRemoval(
 export function planOf(request: ApplyRequest, present: Present): Plan | Refusal {
   const identity = identityOf(request)
   const requested = requestedResources(request)
-  const twice = duplicates(requested)
+  const twice = refuseDuplicates(requested)
   if (twice) return twice
   const keys = new Set(requested.map(({ type, input }) => placeOf(type, input.key)))
   const found: Found[] = []
@@ -297,7 +297,7 @@ export function planOf(request: ApplyRequest, present: Present): Plan | Refusal 
     rebound,
     orphans,
     plan_id: present.hash(
-      canonical([
+      canonicalJson([
         identity,
         request.blueprint_version,
         [...changes, ...pruned].map(

@@ -17,8 +17,8 @@ export const isSymbol = (value: unknown): value is string =>
 export const hasSymbol = (value: unknown): boolean =>
   Array.isArray(value) ? value.some(isSymbol) : isSymbol(value)
 /** Replaces the symbolic references in the value of a reference field with ids. */
-export function resolved(value: unknown, ids: Readonly<Record<string, string>>): unknown {
-  if (Array.isArray(value)) return value.map((member) => resolved(member, ids))
+export function resolveReferences(value: unknown, ids: Readonly<Record<string, string>>): unknown {
+  if (Array.isArray(value)) return value.map((member) => resolveReferences(member, ids))
   if (!isSymbol(value)) return value
   return getOwn(ids, value.slice(1)) ?? value
 }

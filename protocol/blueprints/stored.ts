@@ -84,7 +84,7 @@ const detailsOf = ({ resource_type, key, resource_id, namespace, blueprint_key }
  * Refuses a change to a protected resource, unless the blueprint to which the resource is bound
  * requests it.
  */
-export const refusedByProtection = (
+export const refuseProtected = (
   existing: InternalBinding | undefined,
   requester: Identity | undefined,
 ): Refusal | undefined =>
@@ -92,12 +92,12 @@ export const refusedByProtection = (
     ? refuse('blueprint_resource_protected', detailsOf(existing))
     : undefined
 /** Refuses a command that the existing binding of its resource does not allow. */
-export function refusedBy(
+export function refuseByBinding(
   existing: InternalBinding | undefined,
   claim: BlueprintClaim['blueprint'],
 ): Refusal | undefined {
   if (!existing) return undefined
-  if (!claim) return refusedByProtection(existing, undefined)
+  if (!claim) return refuseProtected(existing, undefined)
   return isSameIdentity(existing, claim.binding)
     ? undefined
     : refuse('blueprint_owned_elsewhere', detailsOf(existing))

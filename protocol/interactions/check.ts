@@ -12,7 +12,7 @@ import type { Consumer, InteractionKind, Policy, Question } from './schema.ts'
 export const isNamed = (ids: readonly string[], id: string, roles: readonly string[]): boolean =>
   ids.includes(id) || ids.some((named) => roles.includes(roleOf(named) ?? ''))
 /** Refuses an answer by a principal that is no target. `roles`: the roles of the principal. */
-export const refusedAnswer = (
+export const refuseAnswer = (
   targets: readonly string[],
   id: string,
   roles: readonly string[],

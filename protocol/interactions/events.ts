@@ -110,7 +110,7 @@ export type InteractionEvent =
  * Returns the record after a change.
  * @param at time of the change in Unix milliseconds.
  */
-export function changed(
+export function applyChange(
   record: Interaction,
   { set, outcome, response, lifecycle }: Change,
   at: number,

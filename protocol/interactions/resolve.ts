@@ -14,7 +14,7 @@ export const currentResponses = (
 ): Response[] => interaction.responses.filter(({ attempt = 1 }) => attempt === roundOf(interaction))
 
 /** Whether a policy is satisfied when these people have responded. */
-export function satisfied(
+export function isSatisfied(
   { type, threshold = 1 }: Policy,
   targets: readonly string[],
   responders: readonly string[],
@@ -60,7 +60,7 @@ export const reviewersOf = ({
  * Returns the targets to which an answer link can be issued: principals that have not responded in
  * this round. A role cannot get a link, because a link belongs to one person.
  */
-export function linkable(
+export function linkableTargets(
   interaction: Pick<Interaction, 'target_user_ids' | 'responses' | 'review_round'>,
 ): string[] {
   const answered = new Set(

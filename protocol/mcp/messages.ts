@@ -119,13 +119,13 @@ export interface McpResult {
 }
 
 /** Returns the response to a successful request. */
-export const answered = (id: RpcId, result: object): McpAnswer => ({
+export const successAnswer = (id: RpcId, result: object): McpAnswer => ({
   jsonrpc: '2.0',
   id,
   result: result as JsonObject,
 })
 /** Returns the error response to a request. */
-export const faulty = (
+export const errorAnswer = (
   id: RpcId,
   fault: keyof typeof faults,
   message: string,

@@ -21,7 +21,7 @@ export const limitedTypes = Object.keys(limits) as readonly LimitedType[]
  * Returns the refusal to create another resource of a type; undefined if `count`, the number of
  * existing resources, is below the limit.
  */
-export function refusedBeyond(type: LimitedType, count: number): Refusal | undefined {
+export function refuseBeyondLimit(type: LimitedType, count: number): Refusal | undefined {
   const [limit, sentence] = limits[type]
   return count < limit ? undefined : refuse('conflict', { limit }, sentence(limit))
 }

@@ -1,7 +1,7 @@
 /** Bundles programs of the tests that run as separate processes. */
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { source } from '../../nodes/commands/child.ts'
+import { sourceArguments } from '../../nodes/commands/child.ts'
 
 interface Bundling {
   readonly bundleTests: (
@@ -30,7 +30,7 @@ interface Program {
 export async function bundleProgram(root: string, file: string): Promise<Program> {
   const bundle = await bundleTests(root, [file])
   return bundle === undefined
-    ? { args: source(join(root, file)), remove: () => {} }
+    ? { args: sourceArguments(join(root, file)), remove: () => {} }
     : {
         args: [bundledTest(bundle.folder, file)],
         remove: () => rmSync(bundle.folder, { recursive: true, force: true }),

@@ -27,9 +27,15 @@ import { getOwn } from '../../../protocol/lookup.ts'
 import { reservedTags, slug } from '../../../protocol/naming.ts'
 import { hashOf } from '../../../protocol/subjects.ts'
 import type { Cause, Decision } from '../../actor.ts'
-import { changeOf, principalLimit, unexpired } from '../../configuration.ts'
+import { changeOf, isUnexpired, principalLimit } from '../../configuration.ts'
 import type { ProjectOptions, ProjectState } from '../state.ts'
-import { assignmentsOf, lackingForRoles, principalRecord, reassign, roleFaults } from './rights.ts'
+import {
+  assignmentsOf,
+  principalRecord,
+  reassign,
+  refuseMissingForRoles,
+  roleFaults,
+} from './rights.ts'
 
 type Rows = typeof access
 type Decided<R> = Decision<PrincipalEvent | RoleEvent | KeyEvent, R>
@@ -159,7 +165,7 @@ export function createPrincipal(
   if (withName(state, input.name))
     return refuse('already_exists', { field: 'name', name: input.name })
   const missing =
-    lackingForRoles(state, input.holds, input.role_ids ?? [], brand) ??
+    refuseMissingForRoles(state, input.holds, input.role_ids ?? [], brand) ??
     principalLimit(options, state.principals)
   if (missing) return missing
   const { principal, events, role_ids } = newPrincipal(state, 'service', input, cause)
@@ -184,7 +190,7 @@ function opensAccess(
     principal.email !== undefined ||
     principal.identity !== undefined ||
     Object.values(keys).some(
-      (stored) => stored.key.principal_id === principal.id && unexpired(stored.key, at),
+      (stored) => stored.key.principal_id === principal.id && isUnexpired(stored.key, at),
     )
   )
 }
@@ -203,7 +209,7 @@ export function changePrincipal(
 ): Decided<PrincipalRecord> {
   const { events, added, role_ids } = reassign(state, principal.id, roles, cause)
   const granted = opensAccess(state, principal, wish, cause.at) ? role_ids : added
-  const missing = lackingForRoles(state, holds, granted, brand)
+  const missing = refuseMissingForRoles(state, holds, granted, brand)
   if (missing) return missing
   const change = changeOf<PrincipalWithoutRoles>(principal, wish, cause.at)
   if (!change && events.length === 0) return { events, reply: principalRecord(principal, role_ids) }
@@ -269,7 +275,7 @@ function needed(
     kind === 'user'
       ? undefined
       : Object.values(keys).find(
-          (stored) => stored.key.principal_id === id && unexpired(stored.key, at),
+          (stored) => stored.key.principal_id === id && isUnexpired(stored.key, at),
         )?.key
   return (
     key &&

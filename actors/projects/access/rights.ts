@@ -37,7 +37,7 @@ const roleName = ({ roles }: Pick<Known, 'roles'>, id: string): string =>
   systemRoleById(id) ?? getOwn(roles, id)?.name ?? id
 
 /** Refuses a caller who lacks a permission of one of the roles to be granted. */
-export const lackingForRoles = (
+export const refuseMissingForRoles = (
   { roles }: Pick<Known, 'roles'>,
   holds: readonly string[],
   role_ids: readonly string[],
@@ -61,7 +61,7 @@ export const roleFaults = (
   )
 
 /** Returns the record of a new assignment. */
-export function assigned(
+export function newAssignment(
   state: Pick<Known, 'roles'>,
   principal_id: string,
   role_id: string,
@@ -106,7 +106,7 @@ export function reassign(
           }),
         ),
       ...added.map((role_id): RoleEvent => {
-        const assignment = assigned(state, principal_id, role_id, cause)
+        const assignment = newAssignment(state, principal_id, role_id, cause)
         return { type: 'assignment.created', id: assignment.id, assignment }
       }),
     ],

@@ -23,11 +23,11 @@ import type { Input } from '../../../protocol/contract.ts'
 import { type Refusal, refuse, refuseFields } from '../../../protocol/errors.ts'
 import { getOwn } from '../../../protocol/lookup.ts'
 import { reservedTags } from '../../../protocol/naming.ts'
-import { refusedBeyond } from '../../../protocol/projects/limits.ts'
+import { refuseBeyondLimit } from '../../../protocol/projects/limits.ts'
 import type { Cause, Decision } from '../../actor.ts'
 import { changeOf } from '../../configuration.ts'
 import type { ProjectOptions, ProjectState } from '../state.ts'
-import { assigned, assignmentsOf, lackingForRoles } from './rights.ts'
+import { assignmentsOf, newAssignment, refuseMissingForRoles } from './rights.ts'
 
 type Rows = typeof rows
 type Decided<R> = Decision<RoleEvent, R>
@@ -54,7 +54,7 @@ export function createRole(
     )
   )
     return refuse('already_exists', { field: 'name', name: input.name })
-  const full = refusedBeyond('role', Object.keys(state.roles).length)
+  const full = refuseBeyondLimit('role', Object.keys(state.roles).length)
   if (full) return full
   const missing = refuseMissingPermission(input.holds, permissions, brand)
   if (missing) return missing
@@ -206,9 +206,9 @@ export function assignRole(
       { limit: MAX_ROLES_OF_ONE },
       `A principal has at most ${MAX_ROLES_OF_ONE} roles.`,
     )
-  const missing = lackingForRoles(state, input.holds, [role_id], brand)
+  const missing = refuseMissingForRoles(state, input.holds, [role_id], brand)
   if (missing) return missing
-  const assignment = assigned(state, principal_id, role_id, cause)
+  const assignment = newAssignment(state, principal_id, role_id, cause)
   return {
     events: [{ type: 'assignment.created', id: assignment.id, assignment }],
     reply: assignment,

@@ -23,16 +23,16 @@ import { reservedTags } from '../../../protocol/naming.ts'
 import type { Cause, Decision } from '../../actor.ts'
 import {
   expiryOf,
+  isUnexpired,
   keyLimit,
   madeOf,
   principalLimit,
   refuseUsedKey,
-  unexpired,
 } from '../../configuration.ts'
 import type { ProjectOptions, ProjectState } from '../state.ts'
 import { keyRecord } from './keys.ts'
 import { changePrincipal, deletePrincipal, newPrincipal, principalFaults } from './principals.ts'
-import { lackingForRoles, principalRecord, rolesOf } from './rights.ts'
+import { principalRecord, refuseMissingForRoles, rolesOf } from './rights.ts'
 
 type Rows = typeof users
 type Decided<R> = Decision<PrincipalEvent | RoleEvent | KeyEvent, R>
@@ -76,7 +76,7 @@ export function createUser(
   if (faults.length > 0) return refuseFields(...faults)
   const refused =
     taken(state, input.email) ??
-    lackingForRoles(state, input.holds, input.role_ids ?? [], brand) ??
+    refuseMissingForRoles(state, input.holds, input.role_ids ?? [], brand) ??
     principalLimit(options, state.principals)
   if (refused) return refused
   const { principal, events, role_ids } = newPrincipal(state, 'user', input, cause)
@@ -190,7 +190,7 @@ export function createOwnToken(
   const byKey = cause.credential && cause.credential.type !== 'console_session'
   const made_with = cause.credential && getOwn(state.keys, cause.credential.id)?.key
   // The token may have been revoked, or have expired, since the request was authenticated.
-  if (byKey && !(made_with && unexpired(made_with, cause.at))) return refuse('unauthorized')
+  if (byKey && !(made_with && isUnexpired(made_with, cause.at))) return refuse('unauthorized')
   const until = byKey ? made_with?.expires_at : input.until
   const wish = input.expires_at === undefined ? undefined : parseTimestamp(input.expires_at)
   if (until !== undefined && (wish === undefined || wish > (parseTimestamp(until) ?? 0)))

@@ -28,7 +28,7 @@ import { timestamp } from '../../../protocol/common.ts'
 import { isRefusal, type Refusal, refuse } from '../../../protocol/errors.ts'
 import { getOwn } from '../../../protocol/lookup.ts'
 import type { Cause, Decided, Decision } from '../../actor.ts'
-import { type KeyHolder, keysLastUsed, unexpired } from '../../configuration.ts'
+import { isUnexpired, type KeyHolder, keysLastUsed } from '../../configuration.ts'
 import type { ConsoleHolder } from './console-state.ts'
 
 type Holder = ConsoleHolder & KeyHolder
@@ -95,13 +95,13 @@ function rightsOf(
     const { grant } = input
     const stored = getOwn(keys, grant.key.id)
     // The gateway has already checked a project key, and checks it again on every request.
-    return grant.project_id !== undefined || (stored && unexpired(stored.key, at))
+    return grant.project_id !== undefined || (stored && isUnexpired(stored.key, at))
       ? { method: 'credential', grants: [grant], events: [] }
       : refuse('unauthorized')
   }
   const link = getOwn(sign_in_links, input.link)
   const stored = link && getOwn(keys, link.key_id)
-  if (!link || link.expires_at <= at || !stored || !unexpired(stored.key, at))
+  if (!link || link.expires_at <= at || !stored || !isUnexpired(stored.key, at))
     return refuse('unauthorized', undefined, NO_LINK)
   const { key, hash } = stored
   return {
@@ -266,7 +266,7 @@ export function createLink(
 ): Decision<ConsoleEvent, { readonly url: string; readonly expires_at: string }> {
   const valid = Object.values(keys)
     .map(({ key }) => key)
-    .filter((key) => unexpired(key, at))
+    .filter((key) => isUnexpired(key, at))
   const key =
     credential?.type === 'internal'
       ? valid.find(({ org_role }) => org_role === 'Owner')

@@ -21,10 +21,10 @@ import type { Cause, Decision } from '../../actor.ts'
 import {
   expiryOf,
   hasName,
+  isUnexpired,
   keyLimit,
   madeOf,
   refuseUsedKey,
-  unexpired,
 } from '../../configuration.ts'
 import type { OrganizationOptions, OrganizationState } from './state.ts'
 
@@ -43,7 +43,7 @@ function outranked(
   brand: string,
 ): Refusal | undefined {
   const asking = credential && getOwn(keys, credential.id)?.key
-  if (credential?.type === 'api_key' && !(asking && unexpired(asking, at)))
+  if (credential?.type === 'api_key' && !(asking && isUnexpired(asking, at)))
     return refuse('unauthorized')
   const own_role = asking?.org_role
   if (!own_role || rank(own_role) >= rank(role)) return undefined
@@ -124,7 +124,7 @@ export function revokeOrganizationKey(
   const above = outranked(state, stored.key.org_role ?? 'Viewer', cause, brand)
   if (above) return above
   const owners = Object.values(state.keys).filter(
-    ({ key }) => key.org_role === 'Owner' && unexpired(key, cause.at),
+    ({ key }) => key.org_role === 'Owner' && isUnexpired(key, cause.at),
   )
   if (owners.length === 1 && owners[0] === stored)
     return refuse(

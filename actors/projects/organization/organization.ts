@@ -72,7 +72,7 @@ import {
 } from './devices.ts'
 import { holderOf, nextQuestion, question, release, reserve } from './handles.ts'
 import { createOrganizationKey, newKey, revokeOrganizationKey } from './keys.ts'
-import { born, createProject, deleteProject, updateProject } from './projects.ts'
+import { createProject, deleteProject, newProject, updateProject } from './projects.ts'
 import { evolveResolver, putOrigins, putResolver } from './resolver.ts'
 import {
   deleteOrganizationSkill,
@@ -128,7 +128,7 @@ function init(
       {
         type: 'project.created',
         id: project_id,
-        project: born(project_id, 'default', { name: 'default' }, cause),
+        project: newProject(project_id, 'default', { name: 'default' }, cause),
       },
       { type: 'key.created', id: key.id, key, hash: root_key.hash },
     ],

@@ -79,12 +79,12 @@ export function createProject(
     })
   if (all.some((project) => project.handle === handle))
     return refuse('already_exists', { field: 'handle', handle })
-  const project = born(mintProject(cause), handle, input, cause)
+  const project = newProject(mintProject(cause), handle, input, cause)
   return { events: [{ type: 'project.created', id: project.id, project }], reply: project }
 }
 
 /** Returns the record of a new project. */
-export function born(
+export function newProject(
   id: string,
   handle: string,
   input: Pick<

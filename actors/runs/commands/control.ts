@@ -17,9 +17,9 @@ import type { Cause, Decision } from '../../actor.ts'
 import {
   current,
   type Draft,
-  decided,
   draft,
   emit,
+  replyWithRecord,
   tellLoop,
   unchanged,
   withdraw,
@@ -31,7 +31,7 @@ import { holdsWork } from '../engine/places.ts'
 import { endWait, resumeStep } from '../engine/resume.ts'
 import { stopWork } from '../engine/stop.ts'
 import { type Engine, hasEnded, keyOf, type RunState } from '../state.ts'
-import { overriddenVerdict, refusedGate } from '../steps/check.ts'
+import { overriddenVerdict, refuseGate } from '../steps/check.ts'
 import { outputOf } from '../steps/interaction.ts'
 import { applyDeclaredDefaults } from './start.ts'
 
@@ -58,13 +58,13 @@ export function cancel(
     run: { cancel_requested: true, cancel_requested_at: timestamp(cause.at) },
     ...(reason !== undefined && { note: { engine: { cancel_reason: reason } } }),
   })
-  if (state.engine.ending) return decided(on)
+  if (state.engine.ending) return replyWithRecord(on)
   stopWork(on)
   if (!holdsWork(on.state)) {
     cancelRun(on)
     advance(on)
   }
-  return decided(on)
+  return replyWithRecord(on)
 }
 
 /**
@@ -84,7 +84,7 @@ export function resume(
   if (state.record.status !== 'suspended' || !wait)
     return refuse('run_not_suspended', { status: state.record.status })
   if (state.record.cancel_requested) return unchanged
-  const refused = refusedGate(state, undefined, wait, responds, cause)
+  const refused = refuseGate(state, undefined, wait, responds, cause)
   if (refused) return refused
   const on = draft(state, cause)
   on.why = { reason: reason ?? 'resumption' }
@@ -109,7 +109,7 @@ export function resume(
       },
       run: { status: 'suspended' },
     })
-    return decided(on)
+    return replyWithRecord(on)
   }
   const why = reason ?? 'the run was resumed without an answer'
   const verdict = overriddenVerdict(on, why)
@@ -127,7 +127,7 @@ export function resume(
       verdict && { verdict_detail: verdict },
     )
   advance(on)
-  return decided(on)
+  return replyWithRecord(on)
 }
 
 /**
@@ -230,11 +230,11 @@ function recovery(
       run_id: state.record.id,
       ...(state.engine.trigger_id !== undefined && { trigger_id: state.engine.trigger_id }),
     })
-    return decided(on)
+    return replyWithRecord(on)
   }
   if (!back) repeatStep(on, recovery_action)
   advance(on)
-  return decided(on)
+  return replyWithRecord(on)
 }
 
 /**

@@ -14,10 +14,10 @@ import type { RunEvent } from '../../../protocol/runs/events.ts'
 import type { Cause, Decision } from '../../actor.ts'
 import { current, type Draft, draft, emit, emptyDecision, withoutReply } from '../draft.ts'
 import { advance, pause } from '../engine/advance.ts'
-import { conclude } from '../engine/ending.ts'
+import { concludeRun } from '../engine/ending.ts'
 import { type Engine, hasEnded, type RunState } from '../state.ts'
 import { repeatStep } from './control.ts'
-import { allowances, begin, birth, initiator, nameOf } from './start.ts'
+import { allowances, beginRun, draftNewRun, initiator, nameOf } from './start.ts'
 
 type Told<N extends keyof RunCommands> = RunCommands[N]['input']
 
@@ -47,13 +47,13 @@ export function open(
   const record = recordOf(opening, cause)
   const { event, meta, config } = opening
   const spec = withPreparation(opening.spec, opening.repositories ?? [])
-  const on = birth(
+  const on = draftNewRun(
     { ...record, ...nameOf(spec, record, event, { ...meta }, config) },
     spec,
     engineOf(opening),
     cause,
   )
-  if (opening.queue_reason === undefined) begin(on, startedPayload(on), opening.later === true)
+  if (opening.queue_reason === undefined) beginRun(on, startedPayload(on), opening.later === true)
   return withoutReply(on)
 }
 
@@ -164,7 +164,7 @@ export function beginHeldRun(
   if (!state || !held || hasEnded(state) || state.record.cancel_requested) return emptyDecision
   const on = draft(state, cause)
   if (held === 'start') {
-    begin(on, startedPayload(on), later === true)
+    beginRun(on, startedPayload(on), later === true)
     return withoutReply(on)
   }
   emit(on, 'run.held', {
@@ -224,6 +224,6 @@ export function finish(
   if (!state || !leaving) return emptyDecision
   const on = draft(state, cause)
   if (paused) emit(on, 'loop.auto_paused', { payload: { ...paused } })
-  conclude(on, leaving)
+  concludeRun(on, leaving)
   return withoutReply(on)
 }

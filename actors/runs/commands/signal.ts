@@ -27,7 +27,7 @@ import {
   rowOf,
   signalKey,
 } from '../state.ts'
-import { overriddenVerdict, refusedGate } from '../steps/check.ts'
+import { overriddenVerdict, refuseGate } from '../steps/check.ts'
 import { offer } from '../steps/wait.ts'
 
 type Signal = Input<Api['run.signal']>
@@ -136,7 +136,7 @@ function complete(
       expected: 'suspended',
       actual: recordOf(state, key)?.status ?? 'pending',
     })
-  const refused = refusedGate(state, found.at, wait, responds, cause)
+  const refused = refuseGate(state, found.at, wait, responds, cause)
   if (refused) return refused
   const on = draft(state, cause)
   const why = 'the step was completed by a signal'

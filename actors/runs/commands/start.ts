@@ -24,7 +24,7 @@ import type { Cause, Decision } from '../../actor.ts'
 import { current, type Draft, draft, emit } from '../draft.ts'
 import { advance, pause } from '../engine/advance.ts'
 import { runRoot } from '../engine/expression-scope.ts'
-import { created, type Engine, hasEnded, note, type RunState } from '../state.ts'
+import { createState, type Engine, hasEnded, note, type RunState } from '../state.ts'
 
 type Start = Omit<Input<Api['run.start']>, 'project'> &
   StartExtra &
@@ -61,8 +61,8 @@ export function start(
   const run = spec.run_name
     ? { ...record, ...nameOf(spec, record, given.values ?? {}, engine.meta, engine.config) }
     : record
-  const on = birth(run, spec, engine, cause)
-  begin(
+  const on = draftNewRun(run, spec, engine, cause)
+  beginRun(
     on,
     {
       run_id: record.id,
@@ -77,9 +77,9 @@ export function start(
 const workflowRun = (state: RunState): WorkflowRun => shownRun(state.record) as WorkflowRun
 
 /** Creates the draft of a new run. */
-export function birth(run: RunRecord, spec: Spec, engine: Engine, cause: Cause): Draft {
+export function draftNewRun(run: RunRecord, spec: Spec, engine: Engine, cause: Cause): Draft {
   const first: RunEvent = { type: 'run.created', run, spec, private: note({ engine }) }
-  const on = draft(created(null, first), cause)
+  const on = draft(createState(null, first), cause)
   on.events.push(first)
   return on
 }
@@ -87,7 +87,7 @@ export function birth(run: RunRecord, spec: Spec, engine: Engine, cause: Cause):
  * Begins a run.
  * @param later whether the first step is executed in a separate commit.
  */
-export function begin(on: Draft, payload: JsonObject, later: boolean): void {
+export function beginRun(on: Draft, payload: JsonObject, later: boolean): void {
   const wall = parseDuration(on.state.spec.limits?.wall_clock_timeout ?? '0')
   const { at } = on.cause
   const { loop_id, queue_reason } = on.state.record

@@ -16,7 +16,7 @@
 import { predicate } from '../../../protocol/rules/expressions/expression.ts'
 import type { Step } from '../../../protocol/workflows/spec.ts'
 import { current, type Draft, emit } from '../draft.ts'
-import { stopped } from '../limits.ts'
+import { stopAtLimit } from '../limits.ts'
 import { hasEnded } from '../state.ts'
 import { executeAction } from '../steps/action.ts'
 import { executeAgent } from '../steps/agent.ts'
@@ -26,7 +26,7 @@ import { executeInteraction } from '../steps/interaction.ts'
 import { executeLoop } from '../steps/loop.ts'
 import { executeSleep } from '../steps/sleep.ts'
 import { executeWait } from '../steps/wait.ts'
-import { turn, workOf } from './branches.ts'
+import { advanceBranches, workOf } from './branches.ts'
 import { completeRun, concludeCleanup } from './ending.ts'
 import { expressionScope } from './expression-scope.ts'
 import { beginStep, catchExpressionFault, skipStep } from './outcome.ts'
@@ -43,7 +43,7 @@ export function advance(on: Draft): void {
     const { record, engine } = on.state
     if (hasEnded(on.state)) return
     if (engine.wait) {
-      if (engine.wait.kind !== 'branches' || !turn(on, take)) return
+      if (engine.wait.kind !== 'branches' || !advanceBranches(on, take)) return
       continue
     }
     on.at = undefined
@@ -56,7 +56,7 @@ export function advance(on: Draft): void {
       })
     if (!at) finish(on)
     else if (workOf(on) >= PAUSE_AFTER) pause(on, at.key)
-    else if (!stopped(on)) catchExpressionFault(on, () => take(on, at.step))
+    else if (!stopAtLimit(on)) catchExpressionFault(on, () => take(on, at.step))
   }
 }
 
@@ -78,7 +78,7 @@ function take(on: Draft, step: Step): void {
     return
   }
   // For the run itself, `advance` has already checked the limits.
-  if (on.at !== undefined && stopped(on)) return
+  if (on.at !== undefined && stopAtLimit(on)) return
   beginStep(on)
   const execute = executors[step.kind] as (on: Draft, step: Step) => void
   execute(on, step)

@@ -46,7 +46,7 @@ export const isFull = (on: Draft): boolean => workOf(on) >= PAUSE_AFTER
  * @param take executes a step.
  * @returns whether to continue; false if every branch waits or the commit is full.
  */
-export function turn(on: Draft, take: (on: Draft, step: Step) => void): boolean {
+export function advanceBranches(on: Draft, take: (on: Draft, step: Step) => void): boolean {
   const { join, branches = [] } = on.state
   const step = mainStep(on.state)
   if (!join || (step?.kind !== 'parallel' && step?.kind !== 'for_each'))

@@ -69,7 +69,7 @@ export function concludeCleanup(on: Draft): void {
 function leave(on: Draft, ending: Ending): void {
   const { id: run_id, loop_id } = on.state.record
   if (ending.type !== 'run.failed' || loop_id === undefined) {
-    conclude(on, ending)
+    concludeRun(on, ending)
     return
   }
   emit(on, 'run.held', { note: { engine: { leaving: ending } } })
@@ -90,7 +90,7 @@ const ends = {
  * Emits the event that ends the run. Withdraws the open interactions of a completed run, and
  * notifies a waiting parent. Notifies the loop too, unless the run failed (N3).
  */
-export function conclude(on: Draft, { type, step, payload, run, position }: Ending): void {
+export function concludeRun(on: Draft, { type, step, payload, run, position }: Ending): void {
   const { asked, ending, leaving, more_at } = on.state.engine
   const status = ends[type]
   const changes = extended(run, { completed_at: now(on) })

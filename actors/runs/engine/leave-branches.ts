@@ -13,7 +13,7 @@ import {
   tellRun,
   withdraw,
 } from '../draft.ts'
-import { isAsked, unwatching } from '../state.ts'
+import { isAsked, unwatchNote } from '../state.ts'
 
 /** Whether a step has begun and has not ended. */
 export const isActive = ({ status }: RunStep): boolean =>
@@ -45,7 +45,7 @@ export function leaveBranch(on: Draft, reason: string): void {
   if (at === undefined || !join) return
   const step = current(on)
   const { wait } = progressOf(on)
-  const note = { at, place: null, ...unwatching(wait) }
+  const note = { at, place: null, ...unwatchNote(wait) }
   if (step?.row && isActive(step.row))
     emit(on, 'step.cancelled', {
       step: step.key,

@@ -2,7 +2,7 @@
 import type { JsonObject } from '../../../protocol/common.ts'
 import type { RunEventType } from '../../../protocol/runs/events.ts'
 import { current, type Draft, emit, progressOf } from '../draft.ts'
-import { isAsked, unwatching } from '../state.ts'
+import { isAsked, unwatchNote } from '../state.ts'
 
 /**
  * Ends the wait of the current step, if any, with the event `how`. A wait that the timeline never
@@ -18,7 +18,7 @@ export function endWait(
   const { wait } = progressOf(on)
   if (!wait) return
   const type: RunEventType = 'id' in wait && !isAsked(wait) ? how : 'wait.closed'
-  const note = { ...unwatching(wait), ...(take !== undefined && { take }) }
+  const note = { ...unwatchNote(wait), ...(take !== undefined && { take }) }
   emit(on, type, {
     step: wait.step,
     payload: {

@@ -35,7 +35,7 @@ import { endWait, resumeStep } from '../engine/resume.ts'
 import { aboutOf, causeOf } from '../outbound/source-events.ts'
 import { hasEnded, type RunState } from '../state.ts'
 import { askAgain, turnWait } from '../steps/agent.ts'
-import { judged, VERDICT } from '../steps/check.ts'
+import { recordVerdict, VERDICT } from '../steps/check.ts'
 
 type Told<N extends keyof RunCommands> = RunCommands[N]['input']
 type Report = Omit<Told<'turn.settled'>, 'turn_id' | 'session_id'>
@@ -205,7 +205,7 @@ function settle(on: Draft, wait: AgentWait, report: Report): void {
       note: { about: aboutOf(on.state) },
     })
   if (step?.kind === 'check')
-    judged(on, step, wait, status === 'completed' ? (output ?? {}) : fault)
+    recordVerdict(on, step, wait, status === 'completed' ? (output ?? {}) : fault)
   else if (status === 'completed') completeWork(on, output ?? { text })
   else failStep(on, fault, false, {}, report.stalled ? 'progress_stalled' : undefined)
 }

@@ -23,9 +23,9 @@ import { completeStep, failStep } from '../engine/outcome.ts'
 import { holdsWork } from '../engine/places.ts'
 import { endWait, resumeStep } from '../engine/resume.ts'
 import { stopWork } from '../engine/stop.ts'
-import { exceedWallClock, wallClockPassed } from '../limits.ts'
+import { exceedWallClock, isWallClockPassed } from '../limits.ts'
 import { hasEnded, progressesOf, type RunState } from '../state.ts'
-import { abandon } from '../steps/action.ts'
+import { abandonWork } from '../steps/action.ts'
 
 const timeout = (at: string): RunFault => ({
   error_type: 'timeout',
@@ -50,7 +50,7 @@ export function wake(
     if (more) stopRun(on)
     return withoutReply(on)
   }
-  if (wallClockPassed(on)) exceedWallClock(on)
+  if (isWallClockPassed(on)) exceedWallClock(on)
   let moved = more
   for (const [at, { wait }] of progressesOf(on.state)) {
     if (hasEnded(on.state) || isFull(on)) break
@@ -89,7 +89,7 @@ function end(on: Draft): void {
   const fault = timeout(wait.step)
   if (at === undefined) leaveBranches(on, fault.error)
   on.at = at
-  abandon(on, fault)
+  abandonWork(on, fault)
   withdraw(on, fault.error)
   endWait(on, 'wait.timed_out', { reason: fault.error_type })
   on.why = { reason: 'timeout' }

@@ -19,7 +19,7 @@ import { extended } from '../../../protocol/rules/extended.ts'
 import type { RunEvent } from '../../../protocol/runs/events.ts'
 import { type Run, runAdditions } from '../../../protocol/runs/schema.ts'
 import type { Effect } from '../../actor.ts'
-import { reduced } from '../../events/reduced.ts'
+import { reducePayload } from '../../events/reduce-payload.ts'
 import type { Note, PendingSignal, RunState } from '../state.ts'
 
 /**
@@ -69,7 +69,7 @@ export function aboutOf(state: RunState, changes?: Patch<RunRecord>): SourceEven
     depth,
     ...(chain && { chain }),
     of: loop_id !== undefined ? { loop_id } : definition_id === '' ? {} : { definition_id },
-    record: reduced(record, changes ? undefined : MAX_RUNNING_RECORD_LENGTH),
+    record: reducePayload(record, changes ? undefined : MAX_RUNNING_RECORD_LENGTH),
   }
 }
 /**
@@ -77,7 +77,7 @@ export function aboutOf(state: RunState, changes?: Patch<RunRecord>): SourceEven
  * event.
  */
 export const publishedRun = (record: RunRecord): JsonObject =>
-  reduced(withAdditions(runAdditions.additions, undefined, shownRun(record)) as Run)
+  reducePayload(withAdditions(runAdditions.additions, undefined, shownRun(record)) as Run)
 
 const toEvents = ({ project }: Address, name: string, input: unknown): Effect[] => [
   { tell: { to: { kind: 'events', id: project }, name, input } },

@@ -11,7 +11,7 @@ import type { Cause, Decision } from '../../actor.ts'
 import { draft, emit, emptyDecision, tellLoop, withoutReply } from '../draft.ts'
 import { advance } from '../engine/advance.ts'
 import { waitingAt } from '../engine/places.ts'
-import { overspent } from '../limits.ts'
+import { stopIfOverspent } from '../limits.ts'
 import { hasEnded, type RunState } from '../state.ts'
 
 /** Number of usages that are remembered to detect repeats. */
@@ -71,7 +71,7 @@ export function recordUsage(
       milli: counted,
       ...(continues && { continues }),
     })
-  if (continues && overspent(on)) advance(on)
+  if (continues && stopIfOverspent(on)) advance(on)
   return withoutReply(on)
 }
 
@@ -97,6 +97,6 @@ export function halt(
   const on = draft(state, cause)
   const spent_out = isReleased ? null : { used, limit, ...(until !== undefined && { until }) }
   emit(on, 'run.held', { note: { engine: { spent_out } } })
-  if (continues && isAgentActive(state) && overspent(on)) advance(on)
+  if (continues && isAgentActive(state) && stopIfOverspent(on)) advance(on)
   return withoutReply(on)
 }

@@ -187,7 +187,7 @@ type Writable<T> = { -readonly [K in keyof T]: T[K] }
 /**
  * Stops the job or the child run that the current step waits for, if any. The caller ends the wait.
  */
-export function abandon(on: Draft, fault: RunFault): void {
+export function abandonWork(on: Draft, fault: RunFault): void {
   const at = current(on)
   const { wait } = progressOf(on)
   if (wait?.kind === 'run') tellRun(on, wait.run_id, 'child.cancel', { reason: fault.error_type })

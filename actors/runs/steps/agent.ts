@@ -207,7 +207,7 @@ function usualName({ record, engine }: RunState): string {
  * Returns the facts that an executor needs to resolve a turn, or null if the run no longer waits
  * for the lookup.
  */
-export function turnWanted(
+export function wantedTurn(
   state: RunState | null,
   { job_id }: { readonly job_id: string },
 ): TurnWanted | null {

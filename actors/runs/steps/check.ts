@@ -7,7 +7,7 @@
 import type { GateExtra } from '../../../protocol/access/directory.ts'
 import type { JsonObject } from '../../../protocol/common.ts'
 import { isRefusal, type Refusal } from '../../../protocol/errors.ts'
-import { refusedAnswer } from '../../../protocol/interactions/check.ts'
+import { refuseAnswer } from '../../../protocol/interactions/check.ts'
 import type { InteractionSettled } from '../../../protocol/internal.ts'
 import { ExpressionError, predicate } from '../../../protocol/rules/expressions/expression.ts'
 import { renderNative, renderText } from '../../../protocol/rules/expressions/template.ts'
@@ -18,7 +18,7 @@ import type { RunFault } from '../engine/ending.ts'
 import { expressionScope } from '../engine/expression-scope.ts'
 import { catchExpressionFault, completeStep, failStep } from '../engine/outcome.ts'
 import { stepsAt } from '../engine/places.ts'
-import { stopped } from '../limits.ts'
+import { stopAtLimit } from '../limits.ts'
 import { aboutOf } from '../outbound/source-events.ts'
 import { branchAt, type RunState, rowOf, type Wait } from '../state.ts'
 import { askAgent, scopeOf } from './agent.ts'
@@ -81,7 +81,7 @@ function goOn(on: Draft, step: CheckStep, results: readonly Result[], from: numb
   const assertion = checks[index]
   if (!assertion) return void conclude(on, step, results)
   // For the first judgment, the limits were already checked when the step began.
-  if (from > 0 && stopped(on)) return
+  if (from > 0 && stopAtLimit(on)) return
   const { key = '', row } = current(on) ?? {}
   try {
     const session = {
@@ -136,7 +136,7 @@ function questionOf({ prompt = '', evidence = [] }: Assertion, roots: JsonObject
  * Records the answer of a judge. A missing verdict counts as a failure. If the gate cannot be
  * rendered, the attempt fails.
  */
-export function judged(
+export function recordVerdict(
   on: Draft,
   step: CheckStep,
   { judges = 0, turn_id }: AgentWait,
@@ -216,7 +216,7 @@ const gateOf = (state: RunState, at: string | undefined, wait: Wait) => {
  * Refuses to end a wait by hand if the step waits for the gate of a check, and the principal could
  * not answer the gate.
  */
-export function refusedGate(
+export function refuseGate(
   state: RunState,
   at: string | undefined,
   wait: Wait,
@@ -227,7 +227,7 @@ export function refusedGate(
   if (!gate) return undefined
   if (responds && isRefusal(responds)) return responds
   const targets = (gate.row?.inputs?.['target_user_ids'] ?? []) as readonly string[]
-  return refusedAnswer(targets, principal.id, responds?.roles ?? [])
+  return refuseAnswer(targets, principal.id, responds?.roles ?? [])
 }
 
 /**

@@ -17,7 +17,7 @@ import {
   type SessionNudge,
 } from '../../../protocol/sessions/schema.ts'
 import type { Cause, Decision } from '../../actor.ts'
-import { answering, type Draft, draft, emit, live, now, recordOf, turnOf } from '../draft.ts'
+import { type Draft, draft, emit, liveSession, now, recordOf, turnOf, withReply } from '../draft.ts'
 import { recall } from '../history/remembered.ts'
 import {
   isFull,
@@ -28,9 +28,9 @@ import {
   turnsOf,
 } from '../state.ts'
 import type { TurnRequest } from '../turns/admit.ts'
-import { becomesTurn, repeatedFields } from '../turns/nudges.ts'
-import { interrupt } from '../turns/questions.ts'
-import { pump } from '../turns/turns.ts'
+import { admitNudge, repeatedFields } from '../turns/nudges.ts'
+import { withdrawQuestions } from '../turns/questions.ts'
+import { startNextTurn } from '../turns/turns.ts'
 
 type Nudge = Input<Api['session.nudge']> & Keyed & Hashed
 
@@ -53,7 +53,7 @@ const absorbing = (state: SessionState): Turn | undefined =>
 export const nudge =
   (brand: string) =>
   (state: SessionState, input: Nudge, cause: Cause): Decision<SessionEvent, NudgeAck> => {
-    const session = live(state, cause)
+    const session = liveSession(state, cause)
     if (!session) return refuse('not_found')
     const key = bodyKey(input)
     const known = key === undefined ? undefined : recall(session.nudge_keys, key)
@@ -88,7 +88,7 @@ export const nudge =
     }
     const asking: TurnRequest = { asker, definition, metadata: input.metadata }
     if (!target) {
-      const { turn_id, after_sequence } = becomesTurn(on, id, input.content, asking)
+      const { turn_id, after_sequence } = admitNudge(on, id, input.content, asking)
       const kept: NudgeWork = {
         turn_id,
         delivery: 'new_turn',
@@ -111,8 +111,8 @@ export const nudge =
         kept,
       )
       const turn = recordOf(turnOf(on, turn_id) as Turn)
-      pump(on)
-      return answering(on, ({ record }) => ({
+      startNextTurn(on)
+      return withReply(on, ({ record }) => ({
         nudge_id: id,
         status: 'delivered',
         delivery: 'new_turn',
@@ -123,7 +123,7 @@ export const nudge =
         woke_turn: false,
       }))
     }
-    const woke = input.wake === true && interrupt(on, target.record.id)
+    const woke = input.wake === true && withdrawQuestions(on, target.record.id)
     const kept: NudgeWork = {
       turn_id: target.record.id,
       delivery: 'current_turn',
@@ -146,7 +146,7 @@ export const nudge =
       kept,
     )
     const turn = recordOf(target)
-    return answering(on, ({ record }) => ({
+    return withReply(on, ({ record }) => ({
       nudge_id: id,
       status: 'pending',
       delivery: 'current_turn',
@@ -199,7 +199,7 @@ export const cancelNudge =
     { nudge_id }: { readonly nudge_id: string },
     cause: Cause,
   ): Decision<SessionEvent, SessionNudge> => {
-    const session = live(state, cause)
+    const session = liveSession(state, cause)
     if (!session) return refuse('not_found')
     const known = getOwn(session.nudges, nudge_id)
     if (!known) return { events: [], reply: { id: nudge_id } as SessionNudge }
@@ -209,5 +209,5 @@ export const cancelNudge =
       id: nudge_id,
       nudge: { ...repeatedFields(known.nudge), status: 'cancelled', cancelled_at: now(on) },
     })
-    return answering(on, () => ({ ...known.nudge, status: 'cancelled', cancelled_at: now(on) }))
+    return withReply(on, () => ({ ...known.nudge, status: 'cancelled', cancelled_at: now(on) }))
   }

@@ -15,14 +15,14 @@ import { limits } from '../../../protocol/sessions/limits.ts'
 import { type AgentTurn, publicSession, type TurnAck } from '../../../protocol/sessions/schema.ts'
 import type { AppContext } from '../../../protocol/sessions/turns/context.ts'
 import type { Cause, Decision } from '../../actor.ts'
-import { answering, change, type Draft, draft, live, recordOf, turnOf } from '../draft.ts'
-import { bound } from '../files.ts'
+import { change, type Draft, draft, liveSession, recordOf, turnOf, withReply } from '../draft.ts'
+import { bindFiles } from '../files.ts'
 import { findOrCreate } from '../find-or-create.ts'
 import { refuseExcessContexts } from '../history/context.ts'
 import { recall } from '../history/remembered.ts'
 import { directTurn, isFull, type SessionState, type Turn } from '../state.ts'
-import { admit } from '../turns/admit.ts'
-import { pump } from '../turns/turns.ts'
+import { admitTurn } from '../turns/admit.ts'
+import { startNextTurn } from '../turns/turns.ts'
 
 type Invoke = Input<Api['agent.invoke']> & SessionLocationInput & Keyed
 type Start = Input<Api['session.start_turn']> & Keyed
@@ -65,7 +65,7 @@ export const invoke =
 export const startTurn =
   (brand: string) =>
   (state: SessionState, input: Start, cause: Cause): Decision<SessionEvent, TurnAck> => {
-    const session = live(state, cause)
+    const session = liveSession(state, cause)
     if (!session) return refuse('not_found')
     const { content, context, metadata, output } = input
     return start(
@@ -103,12 +103,14 @@ function start(on: Draft, asked: Asked, given: Keyed): Decision<SessionEvent, Tu
   }
   if ('unfit' in given) return given.unfit
   const { definition, config } = given
-  const content = isDropped(asked.content) ? undefined : bound(on.state, asked.content, asked.path)
+  const content = isDropped(asked.content)
+    ? undefined
+    : bindFiles(on.state, asked.content, asked.path)
   if (isRefusal(content)) return content
   const refused = blocked(on) ?? refuseExcessContexts(on.state, asked.context)
   if (refused) return refused
   configure(on, config)
-  const { turn_id, user_message, boundary, after_sequence } = admit(on, {
+  const { turn_id, user_message, boundary, after_sequence } = admitTurn(on, {
     owner: 'direct',
     asker: askerOf(on.cause),
     definition,
@@ -119,10 +121,10 @@ function start(on: Draft, asked: Asked, given: Keyed): Decision<SessionEvent, Tu
     ...(asked.context && { context: asked.context }),
   })
   const turn = recordOf(turnOf(on, turn_id) as Turn)
-  pump(on)
+  startNextTurn(on)
   // Replies are stored to answer repeated requests. This reply therefore omits the content of the
   // message, which the gateway adds again.
-  return answering(on, ({ record }) => ({
+  return withReply(on, ({ record }) => ({
     session: publicSession(record),
     turn,
     ...(user_message && { user_message: { ...user_message, content: [] } }),

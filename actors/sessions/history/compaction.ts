@@ -18,9 +18,9 @@ import {
 import { change, count, type Draft, emit, tellQueue, write } from '../draft.ts'
 import { withFiles } from '../files.ts'
 import type { SessionState } from '../state.ts'
-import { enqueue, generationBy, queueOf, type Settled } from '../turns/jobs.ts'
+import { enqueueJob, generationFields, queueOf, type Settled } from '../turns/jobs.ts'
 import { endOf } from './shorten.ts'
-import { nearlyFull } from './window.ts'
+import { isNearlyFull } from './window.ts'
 
 const INSTRUCTIONS =
   'You maintain the memory of a long conversation. Summarize it so far for the participant ' +
@@ -45,7 +45,7 @@ export function beginCompaction(
   const estimated_tokens = Math.max(state.tokens, tokensOf(state.size))
   if (
     trigger !== 'manual' &&
-    (strategy !== 'auto' || (estimated_tokens < threshold_tokens && !nearlyFull(state)))
+    (strategy !== 'auto' || (estimated_tokens < threshold_tokens && !isNearlyFull(state)))
   )
     return false
   const rows = coverable(state)
@@ -69,11 +69,11 @@ export function beginCompaction(
     pass,
     definition,
   })
-  enqueue(
+  enqueueJob(
     on,
     queueOf(definition),
     {
-      ...generationBy(definition, job_id, pass.summary_model),
+      ...generationFields(definition, job_id, pass.summary_model),
       max_attempts: 1,
       max_losses: 1,
     },
@@ -146,7 +146,7 @@ export function summarySpec(state: SessionState, brand: string): GenerationSpec 
 }
 
 /** Ends the pass with the outcome of its job. */
-export function compactionSettled(on: Draft, { outcome, result, error_message }: Settled): void {
+export function endCompaction(on: Draft, { outcome, result, error_message }: Settled): void {
   const { compacting } = on.state
   if (!compacting) return
   const { pass } = compacting

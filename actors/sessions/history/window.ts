@@ -32,7 +32,7 @@ const begins = ({ role, turn_id, content }: TranscriptMessage): boolean =>
   !content.some(({ type }) => type === 'tool_result' || type === 'reminder')
 
 /** Adds a final row. */
-export function entered(before: Window, row: TranscriptMessage): Window {
+export function addRow(before: Window, row: TranscriptMessage): Window {
   const after = { window: [...before.window, row], size: before.size + sizeOf(row) }
   return over(after.window.length, after.size, 1) ? cut(after) : after
 }
@@ -52,7 +52,7 @@ export const replaceWithSummary = (
     ),
   ])
 /** Whether the window should be compacted before its bounds force a cut. */
-export const nearlyFull = ({ window, size }: Window): boolean => over(window.length, size, 0.75)
+export const isNearlyFull = ({ window, size }: Window): boolean => over(window.length, size, 0.75)
 
 function cut({ window, size }: Window): Window {
   const summary = window[0]?.entry_type === 'compaction' ? window[0] : undefined

@@ -9,12 +9,12 @@ import type { SessionCommands } from '../../../protocol/sessions/commands.ts'
 import type { SessionEvent } from '../../../protocol/sessions/events.ts'
 import { limits } from '../../../protocol/sessions/limits.ts'
 import type { Cause, Decision } from '../../actor.ts'
-import { answering, change } from '../draft.ts'
+import { change, withReply } from '../draft.ts'
 import { findOrCreate } from '../find-or-create.ts'
 import { ownKey, recall } from '../history/remembered.ts'
 import { isFull, type SessionState } from '../state.ts'
-import { admit } from '../turns/admit.ts'
-import { pump } from '../turns/turns.ts'
+import { admitTurn } from '../turns/admit.ts'
+import { startNextTurn } from '../turns/turns.ts'
 
 type Opening = SessionCommands['exchange.open']
 
@@ -61,7 +61,7 @@ export const openExchange =
       channel_id: channel.id,
       ...(root !== undefined && { thread_id: root }),
     }
-    admit(on, {
+    admitTurn(on, {
       owner: 'channel',
       of: { channel_exchange_id: exchange_id },
       turn_id,
@@ -72,6 +72,6 @@ export const openExchange =
       exchange: channel,
       metadata: { channel_context },
     })
-    pump(on)
-    return answering(on, ({ record }) => ({ session_id: record.id }))
+    startNextTurn(on)
+    return withReply(on, ({ record }) => ({ session_id: record.id }))
   }

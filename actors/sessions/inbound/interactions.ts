@@ -15,12 +15,12 @@ import {
   noteCall,
   patchCall,
   turnOf,
-  upsert,
+  upsertTurn,
   withoutReply,
 } from '../draft.ts'
 import type { Live, SessionState, Turn } from '../state.ts'
-import { callOf, openQuestions, settle, waitOf } from '../turns/call-results.ts'
-import { conclude, continueTurn, pump, requeue } from '../turns/turns.ts'
+import { callOf, openQuestions, settleCall, waitOf } from '../turns/call-results.ts'
+import { concludeTurn, continueTurn, requeueTurn, startNextTurn } from '../turns/turns.ts'
 
 /** Handles a change to one of this session's questions. The transcript shows every change. */
 export const interactionChanged =
@@ -69,13 +69,13 @@ function resolved(
   const approved =
     call.asks === 'approval' && interaction.status === 'completed' && interaction.outcome === true
   if (turn.work.ending) {
-    settle(on, id, tool_call_id, { status: 'cancelled', content: '' })
+    settleCall(on, id, tool_call_id, { status: 'cancelled', content: '' })
     const now = turnOf(on, id)
-    if (now && openQuestions(now).length === 0) conclude(on, id)
+    if (now && openQuestions(now).length === 0) concludeTurn(on, id)
     return
   }
   if (invalid)
-    settle(on, id, tool_call_id, {
+    settleCall(on, id, tool_call_id, {
       status: 'error',
       content: JSON.stringify({ error: interaction.cancel_reason }),
     })
@@ -83,12 +83,12 @@ function resolved(
     patchCall(on, id, call.index, { status: 'pending', progress: null })
     noteCall(on, id, tool_call_id, { state: 'ready' })
   } else if (turn.work.interrupted?.includes(tool_call_id))
-    settle(on, id, tool_call_id, {
+    settleCall(on, id, tool_call_id, {
       status: 'ok',
       content: JSON.stringify({ interrupted: true, reason: 'user_direction' }),
     })
   else
-    settle(on, id, tool_call_id, {
+    settleCall(on, id, tool_call_id, {
       status: statusOf(interaction, call.asks),
       content: JSON.stringify(resultOf(interaction, call.asks)),
       fine: call.asks !== 'approval' || interaction.status === 'cancelled',
@@ -114,11 +114,11 @@ function resume(on: Draft, id: string): void {
   const waiting = calls.find(({ state }) => state === 'waiting')
   if (waiting && !calls.some(({ state }) => state === 'ready')) {
     if (turn.record.wait?.interaction_id !== waiting.interaction_id)
-      upsert(on, id, { wait: waitOf(waiting) })
+      upsertTurn(on, id, { wait: waitOf(waiting) })
     return
   }
-  requeue(on, id)
-  pump(on)
+  requeueTurn(on, id)
+  startNextTurn(on)
 }
 
 /** Returns the result of a question, as the model receives it. */

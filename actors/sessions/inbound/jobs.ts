@@ -7,12 +7,12 @@ import type { SessionEvent } from '../../../protocol/sessions/events.ts'
 import { readAnswer } from '../../../protocol/sessions/turns/request.ts'
 import type { Cause, Decision } from '../../actor.ts'
 import { type Draft, draft, emptyDecision, withoutReply } from '../draft.ts'
-import { compactionSettled } from '../history/compaction.ts'
+import { endCompaction } from '../history/compaction.ts'
 import type { Live, SessionState } from '../state.ts'
-import { proceed, restarted, spend } from '../turns/generate.ts'
+import { continueWithAnswer, recordUsage, restartRow } from '../turns/generate.ts'
 import { jobOf, type Settled } from '../turns/jobs.ts'
-import { callSettled } from '../turns/segment.ts'
-import { continueTurn, fail, follow } from '../turns/turns.ts'
+import { settleJobCall } from '../turns/segment.ts'
+import { applyStep, continueTurn, failTurn } from '../turns/turns.ts'
 
 /** Handles the end of a job. */
 export const jobSettled =
@@ -21,10 +21,10 @@ export const jobSettled =
     const found = jobOf(state, input.job_id)
     if (!found || !state.record || state.gone) return emptyDecision
     const on = draft(state as Live, cause, brand)
-    if ('compaction' in found) compactionSettled(on, input)
+    if ('compaction' in found) endCompaction(on, input)
     else if (found.call === undefined) generationSettled(on, found.turn.record.id, input)
     else {
-      callSettled(on, found.turn.record.id, found.call, input)
+      settleJobCall(on, found.turn.record.id, found.call, input)
       continueTurn(on, found.turn.record.id)
     }
     return withoutReply(on)
@@ -44,7 +44,7 @@ export const jobRetried =
     if (!found || 'compaction' in found || found.call !== undefined || !state.record)
       return emptyDecision
     const on = draft(state as Live, cause, brand)
-    restarted(on, found.turn.record.id)
+    restartRow(on, found.turn.record.id)
     return withoutReply(on)
   }
 
@@ -54,17 +54,17 @@ function generationSettled(
   { outcome, result, error_type, error_message }: Settled,
 ): void {
   if (outcome !== 'completed')
-    return void fail(
+    return void failTurn(
       on,
       id,
       error_type || (outcome === 'cancelled' ? 'generation_cancelled' : 'generation_failed'),
       error_message || `The generation ${outcome === 'failed' ? 'failed' : 'was cancelled'}.`,
     )
   const answer = readAnswer(result)
-  if (typeof answer === 'string') return void fail(on, id, 'InvalidResult', answer)
+  if (typeof answer === 'string') return void failTurn(on, id, 'InvalidResult', answer)
   const before = on.events.length
-  const spending = spend(on, id, answer)
-  follow(on, id, proceed(on, id, answer))
+  const spending = recordUsage(on, id, answer)
+  applyStep(on, id, continueWithAnswer(on, id, answer))
   if (!spending) return
   // The event is inserted before the others, so that the run receives the usage before the end of
   // the turn. `ends` is set if this answer ends the turn.

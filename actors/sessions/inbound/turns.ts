@@ -11,12 +11,12 @@ import type {
 import type { SessionEvent } from '../../../protocol/sessions/events.ts'
 import { limits } from '../../../protocol/sessions/limits.ts'
 import type { Cause, Decision } from '../../actor.ts'
-import { type Draft, draft, emptyDecision, live, withoutReply } from '../draft.ts'
+import { type Draft, draft, emptyDecision, liveSession, withoutReply } from '../draft.ts'
 import { findOrCreate } from '../find-or-create.ts'
 import { ownKey, recall } from '../history/remembered.ts'
 import { isFull, isLive, type SessionState } from '../state.ts'
-import { admit } from '../turns/admit.ts'
-import { end, pump } from '../turns/turns.ts'
+import { admitTurn } from '../turns/admit.ts'
+import { endTurn, startNextTurn } from '../turns/turns.ts'
 
 /**
  * Opens a turn, and creates its session if necessary. If the turn cannot be opened, the run that
@@ -51,7 +51,7 @@ export const openTurn =
             reply: undefined,
           }
         : emptyDecision
-    admit(on, {
+    admitTurn(on, {
       owner: 'run_id' in owner ? 'run' : 'channel',
       of: { ...owner, attempt },
       ...(loop_id !== undefined && { loop_id }),
@@ -64,7 +64,7 @@ export const openTurn =
       causation,
       key: ownKey(turn_id),
     })
-    pump(on)
+    startNextTurn(on)
     return withoutReply(on)
   }
 
@@ -81,7 +81,7 @@ function sessionOf(
       error: `The session has ${limits.turns} unfinished turns and waiting nudges.`,
     }
   if (!at) {
-    const session = live(state, cause)
+    const session = liveSession(state, cause)
     return session
       ? draft(session, cause, brand)
       : { error_type: 'session_gone', error: 'The session no longer exists.' }
@@ -108,6 +108,6 @@ export const stopTurn =
   ): Decision<SessionEvent, undefined> => {
     if (!state.turns[turn_id] || !isLive(state, cause.at)) return emptyDecision
     const on = draft(state, cause, brand)
-    end(on, turn_id, { status: 'cancelled' })
+    endTurn(on, turn_id, { status: 'cancelled' })
     return withoutReply(on)
   }

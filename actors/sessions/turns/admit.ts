@@ -1,6 +1,6 @@
 /**
  * Admission of a turn: the events and rows with which a new turn enters the session. The callers
- * check the limits of the session first, and `pump` (turns.ts) starts the turn.
+ * check the limits of the session first, and `startNextTurn` (turns.ts) starts the turn.
  */
 import type { JsonObject } from '../../../protocol/common.ts'
 import { extended } from '../../../protocol/rules/extended.ts'
@@ -45,7 +45,7 @@ interface Admitted {
  * Admits a new turn: writes the changed context and the input, and queues the turn. An archived
  * session becomes active.
  */
-export function admit(
+export function admitTurn(
   on: Draft,
   {
     owner,

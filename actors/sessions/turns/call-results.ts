@@ -29,7 +29,7 @@ export const callOf = (on: Draft, id: string, call: string): Call | undefined =>
   turnOf(on, id)?.work.segment?.calls[call]
 
 /** Settles a call with its result. */
-export function settle(
+export function settleCall(
   on: Draft,
   id: string,
   call: string,
@@ -47,7 +47,7 @@ export function settle(
   noteCall(on, id, call, { state: 'done', result })
 }
 /** Settles a call with an error if its arguments have faults. Returns whether there are faults. */
-export function refusedFor(
+export function rejectFaultyCall(
   on: Draft,
   id: string,
   call: string,
@@ -56,7 +56,7 @@ export function refusedFor(
 ): boolean {
   if (faults.length === 0) return false
   const content = JSON.stringify({ error, fields: faults.slice(0, MAX_FAULTS) })
-  settle(on, id, call, { status: 'error', content })
+  settleCall(on, id, call, { status: 'error', content })
   return true
 }
 /** Returns the wait that the turn's record shows for a call. */

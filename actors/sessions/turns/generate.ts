@@ -19,10 +19,10 @@ import {
   addUsage,
   conversationFault,
 } from '../../../protocol/sessions/turns/request.ts'
-import { change, count, type Draft, note, now, stream, turnOf, write } from '../draft.ts'
+import { change, count, type Draft, noteTurn, now, streamRow, turnOf, write } from '../draft.ts'
 import type { SessionState, Turn } from '../state.ts'
-import { enqueue, generationBy, queueOf } from './jobs.ts'
-import { failed, type TurnStep } from './next.ts'
+import { enqueueJob, generationFields, queueOf } from './jobs.ts'
+import { failureStep, type TurnStep } from './next.ts'
 import { deliverNudges } from './nudges.ts'
 import { openSegment } from './segment.ts'
 
@@ -59,17 +59,17 @@ export function generate(on: Draft, id: string): TurnStep {
   const { definition, generations, next_index } = turn.work
   const most = Math.min(definition.max_generations ?? limits.generations, limits.generations)
   if (generations >= most)
-    return failed(
+    return failureStep(
       'max_iterations',
       `The model was called ${most} times in this turn, which is the maximum.`,
     )
   if (definition.memory_fault !== undefined)
-    return failed('memory_context_too_large', definition.memory_fault)
+    return failureStep('memory_context_too_large', definition.memory_fault)
   const { sequence } = on.state
   const fault = conversationFault(generationRows(on.state, id, sequence))
-  if (fault !== undefined) return failed('invalid_conversation_state', fault)
+  if (fault !== undefined) return failureStep('invalid_conversation_state', fault)
   const [message_id, job_id] = [on.cause.mint('session_message'), on.cause.mint('job')]
-  note(on, id, {
+  noteTurn(on, id, {
     generations: generations + 1,
     next_index: next_index + 1,
     generation: {
@@ -80,11 +80,11 @@ export function generate(on: Draft, id: string): TurnStep {
       through: sequence,
     },
   })
-  stream(on, { id: message_id, turn: { id, index: next_index }, role: 'assistant', content: [] })
-  enqueue(
+  streamRow(on, { id: message_id, turn: { id, index: next_index }, role: 'assistant', content: [] })
+  enqueueJob(
     on,
     queueOf(definition),
-    extended(generationBy(definition, job_id, definition.route.model), {
+    extended(generationFields(definition, job_id, definition.route.model), {
       agent_turn_id: id,
       max_attempts: limits.attempts,
       max_losses: limits.attempts,
@@ -95,10 +95,10 @@ export function generate(on: Draft, id: string): TurnStep {
 }
 
 /** Resets the open row of a generation for the next attempt of its job. */
-export function restarted(on: Draft, id: string): void {
+export function restartRow(on: Draft, id: string): void {
   const open = turnOf(on, id)?.work.generation
   if (open)
-    stream(on, {
+    streamRow(on, {
       id: open.message_id,
       turn: { id, index: open.turn_index },
       role: 'assistant',
@@ -108,11 +108,11 @@ export function restarted(on: Draft, id: string): void {
 }
 
 /** Continues a turn with its model's answer. */
-export function proceed(on: Draft, id: string, answer: Answer): TurnStep {
+export function continueWithAnswer(on: Draft, id: string, answer: Answer): TurnStep {
   const uses = toolUses(answer.content)
   if (uses.length === 0) return concluding(on, id, answer)
   if (answer.stop_reason === 'max_tokens')
-    return failed('max_tokens', 'The answer was truncated within a tool call.')
+    return failureStep('max_tokens', 'The answer was truncated within a tool call.')
   return openSegment(on, id, answer.content)
 }
 
@@ -120,7 +120,11 @@ export function proceed(on: Draft, id: string, answer: Answer): TurnStep {
  * Records the usage of an answer.
  * @returns the spending to report; undefined if the turn has no open generation.
  */
-export function spend(on: Draft, id: string, { usage, model }: Answer): TurnSpending | undefined {
+export function recordUsage(
+  on: Draft,
+  id: string,
+  { usage, model }: Answer,
+): TurnSpending | undefined {
   const {
     work,
     record: { run_id, step_key = '' },
@@ -130,7 +134,7 @@ export function spend(on: Draft, id: string, { usage, model }: Answer): TurnSpen
     (usage.output_tokens ?? 0) +
     (usage.cache_read_input_tokens ?? 0) +
     (usage.cache_creation_input_tokens ?? 0)
-  note(on, id, { usage: addUsage(work.usage, usage) }, tokens)
+  noteTurn(on, id, { usage: addUsage(work.usage, usage) }, tokens)
   count(on, {
     token_input_total: usage.input_tokens,
     token_output_total: usage.output_tokens,
@@ -158,7 +162,7 @@ export function spend(on: Draft, id: string, { usage, model }: Answer): TurnSpen
 function concluding(on: Draft, id: string, { content }: Answer): TurnStep {
   const { generation, output_schema } = (turnOf(on, id) as Turn).work
   if (!generation) return undefined
-  note(on, id, { generation: null })
+  noteTurn(on, id, { generation: null })
   // An empty answer is not stored, because providers reject empty messages.
   if (content.some((block) => block.type !== 'text' || block.text !== '' || 'original' in block)) {
     write(on, {
@@ -174,11 +178,11 @@ function concluding(on: Draft, id: string, { content }: Answer): TurnStep {
   if (!output_schema) return { end: { status: 'completed' } }
   const output = parsed(textOf(content))
   if (!output || valueFaults(output_schema, output, '').length > 0)
-    return failed(
+    return failureStep(
       'output_schema_unsatisfied',
       'The turn ended without an output that matches its schema.',
     )
-  note(on, id, { output, output_source: 'text' })
+  noteTurn(on, id, { output, output_source: 'text' })
   return { end: { status: 'completed' } }
 }
 /**

@@ -17,7 +17,7 @@ export const queueOf = (_: TurnDefinition): string => DEFAULT_QUEUE
 /**
  * Returns the properties that all jobs for generations share, including the model that generates.
  */
-export const generationBy = ({ route }: TurnDefinition, id: string, model: string) => ({
+export const generationFields = ({ route }: TurnDefinition, id: string, model: string) => ({
   id,
   kind: 'llm_generation' as const,
   executor_kind:
@@ -41,7 +41,7 @@ export type JobVariant = Pick<Job, 'kind'> &
  * @param turn the turn that needs the job, if any. It determines the job's origin, which
  * distinguishes jobs for turns of runs from all other jobs.
  */
-export function enqueue(
+export function enqueueJob(
   on: Draft,
   queue: string,
   wanted: JobVariant,

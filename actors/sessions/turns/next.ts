@@ -1,7 +1,7 @@
 /**
  * The type `TurnStep`: what a turn does after its generation or segment has been handled.
  * Generations and segments return a `TurnStep` instead of advancing the turn themselves, so they do
- * not depend on the lifecycle in `turns.ts`. There, `follow` acts on the `TurnStep`.
+ * not depend on the lifecycle in `turns.ts`. There, `applyStep` acts on the `TurnStep`.
  */
 import type { Ending } from '../../../protocol/sessions/bookkeeping.ts'
 import type { TurnUpsert } from '../../../protocol/sessions/schema.ts'
@@ -16,6 +16,6 @@ export type Wait = NonNullable<TurnUpsert['wait']>
 export type TurnStep = 'advance' | { readonly end: Ending } | { readonly wait: Wait } | undefined
 
 /** Returns the `TurnStep` that ends a turn with an error. */
-export const failed = (error_type: string, error_message: string): TurnStep => ({
+export const failureStep = (error_type: string, error_message: string): TurnStep => ({
   end: { status: 'failed', error_type, error_message },
 })

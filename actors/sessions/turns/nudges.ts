@@ -8,13 +8,13 @@
  * input of a new turn.
  */
 import type { SessionNudge } from '../../../protocol/sessions/schema.ts'
-import { type Draft, emit, note, now, turnOf, write } from '../draft.ts'
+import { type Draft, emit, noteTurn, now, turnOf, write } from '../draft.ts'
 import { pendingNudges, type Turn } from '../state.ts'
-import { admit, type TurnRequest } from './admit.ts'
+import { admitTurn, type TurnRequest } from './admit.ts'
 
 /** Admits a turn whose input is a nudge. The turn is queued after the existing turns. */
-export const becomesTurn = (on: Draft, id: string, content: string, asking: TurnRequest) =>
-  admit(on, {
+export const admitNudge = (on: Draft, id: string, content: string, asking: TurnRequest) =>
+  admitTurn(on, {
     ...asking,
     owner: 'nudge',
     content: [{ type: 'text', text: content }],
@@ -49,7 +49,7 @@ export function deliverNudges(on: Draft, turn_id: string): boolean {
       ],
       metadata: { ...kept.metadata, session_nudge_id: nudge.id },
     })
-    note(on, turn_id, { next_index: next_index + 1 })
+    noteTurn(on, turn_id, { next_index: next_index + 1 })
     emit(on, {
       type: 'nudge.changed',
       id: nudge.id,
@@ -71,7 +71,7 @@ export function dropNudges(on: Draft, turn_id: string): void {
 export function promoteNudges(on: Draft, turn_id: string): void {
   for (const { nudge, kept } of pendingNudges(on.state, turn_id)) {
     const { asker, definition, metadata } = kept
-    const made = becomesTurn(on, nudge.id, nudge.content, { asker, definition, metadata })
+    const made = admitNudge(on, nudge.id, nudge.content, { asker, definition, metadata })
     emit(on, {
       type: 'nudge.changed',
       id: nudge.id,

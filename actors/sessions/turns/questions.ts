@@ -12,9 +12,9 @@ import { valueFaults } from '../../../protocol/rules/json-schema/validate.ts'
 import type { GrantedTool } from '../../../protocol/sessions/turns/definition.ts'
 import { askSchema } from '../../../protocol/sessions/turns/tools.ts'
 import { isPrivate } from '../../../protocol/sessions/visibility.ts'
-import { type Draft, depthOf, note, noteCall, tellInteraction, turnOf } from '../draft.ts'
+import { type Draft, depthOf, noteCall, noteTurn, tellInteraction, turnOf } from '../draft.ts'
 import type { Turn } from '../state.ts'
-import { refusedFor, settle } from './call-results.ts'
+import { rejectFaultyCall, settleCall } from './call-results.ts'
 
 /** Seconds until a question without its own expiry expires, so that no turn waits forever. */
 const QUESTION_TIMEOUT_S = 7 * 86_400
@@ -59,7 +59,7 @@ function ask(
 
 /** Handles the model's call to the ask tool. */
 export function askPerson(on: Draft, id: string, call: string, input: JsonObject): void {
-  if (refusedFor(on, id, call, valueFaults(askSchema, input, ''))) return
+  if (rejectFaultyCall(on, id, call, valueFaults(askSchema, input, ''))) return
   const {
     kind = 'request_information',
     title,
@@ -125,7 +125,7 @@ export function askApproval(
   const { name, description } = tool
   const approvers = approversOf(turn, tool)
   if (approvers?.length === 0)
-    return void settle(on, id, call, {
+    return void settleCall(on, id, call, {
       status: 'error',
       content: JSON.stringify({
         error: `No principal can approve ${name}: it requires the permission actions.execute.${name}.`,
@@ -160,13 +160,13 @@ export function askApproval(
  * stay open.
  * @returns whether a question was withdrawn.
  */
-export function interrupt(on: Draft, id: string): boolean {
+export function withdrawQuestions(on: Draft, id: string): boolean {
   const turn = turnOf(on, id)
   const asked = Object.values(turn?.work.segment?.calls ?? {}).filter(
     ({ state, asks }) => state === 'waiting' && asks === 'person',
   )
   if (turn?.record.status !== 'waiting' || asked.length === 0) return false
-  note(on, id, { interrupted: asked.map((call) => call.id) })
+  noteTurn(on, id, { interrupted: asked.map((call) => call.id) })
   for (const { interaction_id = '' } of asked)
     tellInteraction(on, interaction_id, 'interaction.withdraw', { reason: 'user_direction' })
   return true

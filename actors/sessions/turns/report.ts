@@ -18,7 +18,7 @@ import type { Turn } from '../state.ts'
 type Of<T extends SessionBookkeeping['type']> = Extract<SessionBookkeeping, { type: T }>
 
 /** Reports the end of a turn to the run that requested the turn, if any. */
-export function report(
+export function reportTurn(
   on: Draft,
   { record: { id: turn_id, run_id }, work: { output } }: Turn,
   { status, error_type, error_message, stalled }: Ending,

@@ -17,15 +17,15 @@ import type {
 import type { GrantedTool } from '../../../protocol/sessions/turns/definition.ts'
 import { allows, operationOf, type Reserved } from '../../../protocol/sessions/turns/tools.ts'
 import { hashOf } from '../../../protocol/subjects.ts'
-import { type Draft, emit, note, noteCall, patchCall, turnOf, write } from '../draft.ts'
+import { type Draft, emit, noteCall, noteTurn, patchCall, turnOf, write } from '../draft.ts'
 import { writeContext } from '../history/context.ts'
 import { recall } from '../history/remembered.ts'
 import { beginningOf } from '../history/shorten.ts'
 import type { Turn } from '../state.ts'
-import { callOf, refusedFor, settle, waitOf } from './call-results.ts'
+import { callOf, rejectFaultyCall, settleCall, waitOf } from './call-results.ts'
 import { callsOf } from './calls.ts'
-import { enqueue, queueOf, type Settled } from './jobs.ts'
-import { failed, type TurnStep } from './next.ts'
+import { enqueueJob, queueOf, type Settled } from './jobs.ts'
+import { failureStep, type TurnStep } from './next.ts'
 import { askApproval, askPerson } from './questions.ts'
 
 const DEFAULT_RESULT = { content: '' } as const
@@ -45,14 +45,14 @@ export function openSegment(on: Draft, id: string, given: readonly Block[]): Tur
       block: block.type === 'tool_use' ? { ...block, status: 'pending' } : block,
     })
   })
-  note(on, id, { generation: null })
+  noteTurn(on, id, { generation: null })
   const uses = content.flatMap((block, index) =>
     block.type === 'tool_use' ? [{ block, index }] : [],
   )
   for (const { block, index } of uses)
     noteCall(on, id, block.id, { id: block.id, index, state: 'ready' })
   if (uses.length > limits.calls)
-    return failed(
+    return failureStep(
       'too_many_calls',
       `One answer called ${uses.length} tools; at most ${limits.calls} are executed.`,
     )
@@ -106,8 +106,9 @@ function begin(on: Draft, id: string, { id: call, name, input }: ToolUseBlock): 
       },
     }
   }
-  if (meaning.kind === 'fault') settle(on, id, call, { status: 'error', content: meaning.text })
-  else if (meaning.kind === 'help') settle(on, id, call, { status: 'ok', content: meaning.text })
+  if (meaning.kind === 'fault') settleCall(on, id, call, { status: 'error', content: meaning.text })
+  else if (meaning.kind === 'help')
+    settleCall(on, id, call, { status: 'ok', content: meaning.text })
   else if (meaning.kind === 'action') act(on, id, call, meaning.tool, meaning.input, skills)
   else if (meaning.which === 'ask') askPerson(on, id, call, input)
   else own(on, id, call, meaning.which, input)
@@ -136,18 +137,18 @@ function own(
   const { definition, output_schema, skills = [] } = (turnOf(on, id) as Turn).work
   if (which === 'submit_output') {
     const faults = valueFaults(output_schema ?? {}, input, '', 'the schema of the output')
-    if (refusedFor(on, id, call, faults, 'the output does not match its schema')) return
-    note(on, id, { output: input, output_source: 'tool' })
-    return void settle(on, id, call, { status: 'ok', content: 'The output was accepted.' })
+    if (rejectFaultyCall(on, id, call, faults, 'the output does not match its schema')) return
+    noteTurn(on, id, { output: input, output_source: 'tool' })
+    return void settleCall(on, id, call, { status: 'ok', content: 'The output was accepted.' })
   }
   const skill = definition.skills.find(({ name }) => name === input['name'])
   if (!skill)
-    return void settle(on, id, call, {
+    return void settleCall(on, id, call, {
       status: 'error',
       content: `There is no skill ${JSON.stringify(input['name'] ?? null)}.`,
     })
-  note(on, id, { skills: [...new Set([...skills, skill.name])] })
-  settle(on, id, call, { status: 'ok', content: skill.instructions })
+  noteTurn(on, id, { skills: [...new Set([...skills, skill.name])] })
+  settleCall(on, id, call, { status: 'ok', content: skill.instructions })
 }
 
 /**
@@ -175,7 +176,7 @@ function act(
     !isExempt(tool.name, on.brand) &&
     !restricting.some(({ allowed_tools }) => allows(allowed_tools, tool, on.brand))
   ) {
-    return void settle(on, id, call, {
+    return void settleCall(on, id, call, {
       status: 'error',
       content: `The skill ${restricting.map(({ name }) => name).join(', ')} does not allow ${tool.name}.`,
     })
@@ -183,7 +184,7 @@ function act(
   const faults = tool.input_schema
     ? valueFaults(tool.input_schema, input, '', `the input_schema of ${tool.name}`)
     : []
-  if (refusedFor(on, id, call, faults)) return
+  if (rejectFaultyCall(on, id, call, faults)) return
   if (tool.annotations.destructive) askApproval(on, id, call, tool, input)
 }
 
@@ -203,7 +204,7 @@ function dispatch(on: Draft, id: string, { id: call, index, action }: Call): voi
   const turn = turnOf(on, id) as Turn
   const tool = turn.work.definition.tools.find(({ name }) => name === action?.name)
   if (!action || !tool)
-    return void settle(on, id, call, {
+    return void settleCall(on, id, call, {
       status: 'error',
       content: 'The tool no longer exists.',
     })
@@ -217,7 +218,7 @@ function dispatch(on: Draft, id: string, { id: call, index, action }: Call): voi
     tool.annotations.idempotent || tool.annotations.read_only || tool.kind === 'builtin'
       ? limits.attempts
       : 1
-  enqueue(
+  enqueueJob(
     on,
     queue,
     {
@@ -236,7 +237,7 @@ function dispatch(on: Draft, id: string, { id: call, index, action }: Call): voi
 }
 
 /** Settles a call with the outcome of its job. */
-export function callSettled(
+export function settleJobCall(
   on: Draft,
   id: string,
   call: string,
@@ -248,7 +249,7 @@ export function callSettled(
     error_message:
       error_message ?? `The action ${outcome === 'failed' ? 'failed' : 'was cancelled'}.`,
   }
-  settle(
+  settleCall(
     on,
     id,
     call,
@@ -304,7 +305,7 @@ function commit(on: Draft, id: string): TurnStep {
     created_at: segment.created_at,
   })
   write(on, { turn: { id, index: next_index }, role: 'user', content: results })
-  note(on, id, { next_index: next_index + 1 })
+  noteTurn(on, id, { next_index: next_index + 1 })
   const contexts = calls.flatMap(({ context = [] }) => context)
   if (contexts.length > 0) writeContext(on, id, contexts)
   return output ? { end: { status: 'completed' } } : 'advance'

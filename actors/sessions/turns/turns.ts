@@ -22,12 +22,12 @@ import { settledTurns } from '../../../protocol/sessions/settled.ts'
 import {
   type Draft,
   emit,
-  note,
+  noteTurn,
   now,
   tellInteraction,
   tellQueue,
   turnOf,
-  upsert,
+  upsertTurn,
 } from '../draft.ts'
 import { beginCompaction } from '../history/compaction.ts'
 import { runningTurn, type Turn, turnsOf } from '../state.ts'
@@ -36,14 +36,14 @@ import { generate } from './generate.ts'
 import { queueOf } from './jobs.ts'
 import type { TurnStep, Wait } from './next.ts'
 import { deliverNudges, dropNudges, promoteNudges } from './nudges.ts'
-import { report, reportExchange } from './report.ts'
+import { reportExchange, reportTurn } from './report.ts'
 import { advanceSegment } from './segment.ts'
 
 /**
  * Starts the next queued turn if no turn is running. If all turns have ended, a compaction may
  * begin.
  */
-export function pump(on: Draft): void {
+export function startNextTurn(on: Draft): void {
   for (;;) {
     if (runningTurn(on.state)) return
     const next = turnsOf(on.state).find(
@@ -51,8 +51,8 @@ export function pump(on: Draft): void {
     )
     if (!next) break
     const { id } = next.record
-    upsert(on, id, { status: 'running', wait: null })
-    note(on, id, { since: on.cause.at })
+    upsertTurn(on, id, { status: 'running', wait: null })
+    noteTurn(on, id, { since: on.cause.at })
     continueTurn(on, id)
   }
   if (Object.keys(on.state.turns).length === 0) beginCompaction(on, 'auto')
@@ -66,17 +66,17 @@ export function continueTurn(on: Draft, id: string): void {
   const turn = turnOf(on, id)
   if (turn?.record.status !== 'running' || turn.work.ending) return
   if (turn.work.segment && Object.keys(turn.work.segment.calls).length > 0)
-    follow(on, id, advanceSegment(on, id))
+    applyStep(on, id, advanceSegment(on, id))
   else if (!turn.work.generation) {
     deliverNudges(on, id)
-    follow(on, id, generate(on, id))
+    applyStep(on, id, generate(on, id))
   }
 }
 /** Advances, ends or suspends the turn, as the result of a generation or a segment requires. */
-export function follow(on: Draft, id: string, next: TurnStep): void {
+export function applyStep(on: Draft, id: string, next: TurnStep): void {
   if (next === undefined) return
   if (next === 'advance') continueTurn(on, id)
-  else if ('end' in next) end(on, id, next.end)
+  else if ('end' in next) endTurn(on, id, next.end)
   else wait(on, id, next.wait)
 }
 
@@ -87,7 +87,7 @@ const spentOf = ({ work: { since, spent } }: Turn, at: number): number =>
  * Returns the time at which the time budget of a running turn is used up, in Unix milliseconds.
  * Returns Infinity for a turn that is not running or is ending.
  */
-export const budgetEnds = ({ record, work }: Turn): number =>
+export const budgetDeadline = ({ record, work }: Turn): number =>
   record.status === 'running' && work.since !== undefined && !work.ending
     ? work.since + work.definition.timeout_seconds * 1000 - work.spent
     : Infinity
@@ -96,20 +96,20 @@ export const budgetEnds = ({ record, work }: Turn): number =>
 function wait(on: Draft, id: string, waiting: Wait): void {
   const turn = turnOf(on, id)
   if (!turn) return
-  note(on, id, { since: null, spent: spentOf(turn, on.cause.at) })
-  upsert(on, id, { status: 'waiting', wait: waiting })
-  pump(on)
+  noteTurn(on, id, { since: null, spent: spentOf(turn, on.cause.at) })
+  upsertTurn(on, id, { status: 'waiting', wait: waiting })
+  startNextTurn(on)
 }
 /** Queues a turn again after its wait has ended. */
-export function requeue(on: Draft, id: string): void {
-  upsert(on, id, { status: 'queued', wait: null })
+export function requeueTurn(on: Draft, id: string): void {
+  upsertTurn(on, id, { status: 'queued', wait: null })
 }
 
 /**
  * Ends a turn. A turn with open questions ends when the last of them has been withdrawn, in the
  * same commit.
  */
-export function end(on: Draft, id: string, ending: Ending): void {
+export function endTurn(on: Draft, id: string, ending: Ending): void {
   const turn = turnOf(on, id)
   if (!turn || turn.work.ending) return
   const { segment, generation } = turn.work
@@ -125,8 +125,8 @@ export function end(on: Draft, id: string, ending: Ending): void {
   for (const job of jobs)
     tellQueue(on, job.queue, 'queue.cancel', { job_ids: [job.id], reason: reasonOf(ending) })
   const open = openQuestions(turn)
-  note(on, id, { ending, generation: null })
-  if (open.length === 0) conclude(on, id)
+  noteTurn(on, id, { ending, generation: null })
+  if (open.length === 0) concludeTurn(on, id)
   else
     for (const interaction_id of open)
       tellInteraction(on, interaction_id, 'interaction.withdraw', { reason: reasonOf(ending) })
@@ -134,16 +134,16 @@ export function end(on: Draft, id: string, ending: Ending): void {
 const reasonOf = ({ status, error_type }: Ending): string =>
   status === 'failed' ? `the turn failed: ${error_type ?? 'error'}` : `the turn was ${status}`
 /** Completes the end of a turn that has no open questions. */
-export function conclude(on: Draft, id: string): void {
+export function concludeTurn(on: Draft, id: string): void {
   const turn = turnOf(on, id)
   const ending = turn?.work.ending
   if (!turn || !ending || settledTurns.has(turn.record.status)) return
   const { status, error_type, error_message, budget } = ending
   if (status === 'cancelled') dropNudges(on, id)
   if (budget) emit(on, { type: 'turn.extra', id, extra: { error_scope: 'agent_turn' } })
-  report(on, turn, ending)
+  reportTurn(on, turn, ending)
   reportExchange(on, turn)
-  upsert(on, id, {
+  upsertTurn(on, id, {
     status,
     wait: null,
     completed_at: now(on),
@@ -152,7 +152,7 @@ export function conclude(on: Draft, id: string): void {
     ...(status === 'completed' && results(turn.work)),
   })
   if (status !== 'cancelled') promoteNudges(on, id)
-  pump(on)
+  startNextTurn(on)
 }
 function results({ usage, output, output_source }: TurnWork): Patch<TurnUpsert> {
   return {
@@ -161,5 +161,5 @@ function results({ usage, output, output_source }: TurnWork): Patch<TurnUpsert> 
   }
 }
 /** Ends a turn with an error. */
-export const fail = (on: Draft, id: string, error_type: string, error_message: string): void =>
-  end(on, id, { status: 'failed', error_type, error_message })
+export const failTurn = (on: Draft, id: string, error_type: string, error_message: string): void =>
+  endTurn(on, id, { status: 'failed', error_type, error_message })

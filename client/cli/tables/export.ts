@@ -9,7 +9,7 @@ import { type Command, Option } from 'commander'
 import { api } from '../../../protocol/api.ts'
 import type { TableRow } from '../../../protocol/tables/schema.ts'
 import { clientFor, connected } from '../connection/connection.ts'
-import { parsed } from '../fields.ts'
+import { parseJson } from '../fields.ts'
 import { deleteOnSignal } from '../files/part-file.ts'
 import { Mistake } from '../mistake.ts'
 import type { Shell } from '../shell.ts'
@@ -57,7 +57,7 @@ export function addExport(parent: Command, shell: Shell): void {
       const file = target === '-' ? undefined : target
       const flags = command.opts<Flags>()
       const { transport } = clientFor(command, shell.env)
-      const filter = flags.filter === undefined ? undefined : parsed('the filter', flags.filter)
+      const filter = flags.filter === undefined ? undefined : parseJson('the filter', flags.filter)
       if (filter && 'fault' in filter) throw new Mistake(`${filter.fault}.`)
       const table = await findTable(transport, name)
       if (!table) throw new Mistake(`There is no table named ${JSON.stringify(name)}.`)

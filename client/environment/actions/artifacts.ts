@@ -16,7 +16,7 @@ import { openFile, replaceWith } from './files.ts'
  * @throws ActionFault instead of a `BatonError`, so that the code of the error becomes the
  * `error_type` of the job.
  */
-export async function refusable<T>(run: () => Promise<T>): Promise<T> {
+export async function withRefusals<T>(run: () => Promise<T>): Promise<T> {
   try {
     return await run()
   } catch (error) {
@@ -34,7 +34,7 @@ export const publishArtifact =
       const handle = await openFile(entry)
       try {
         const name = optionalText(parameters, 'name') ?? entry.shown
-        return await refusable(() =>
+        return await withRefusals(() =>
           publish(descriptor(handle, entry.path), {
             name,
             mime:
@@ -59,7 +59,7 @@ export const downloadArtifact =
       standard: resultSizes.download,
       maximum: Number.MAX_SAFE_INTEGER,
     })
-    const { name, size_bytes } = (await refusable(() =>
+    const { name, size_bytes } = (await withRefusals(() =>
       transport.call(api['artifact.get'], { artifact_id }),
     )) as Artifact
     if (size_bytes > limit)
@@ -76,7 +76,7 @@ export const downloadArtifact =
       let bytes_written = 0
       await replaceWith(entry, async (handle) => {
         const chunks = getArtifact(transport, artifact_id, { signal })
-        await refusable(async () => {
+        await withRefusals(async () => {
           for await (const chunk of chunks) {
             bytes_written += chunk.length
             if (bytes_written > limit)

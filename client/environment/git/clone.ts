@@ -8,10 +8,17 @@
 import { readdir, rm } from 'node:fs/promises'
 import { basename } from 'node:path'
 import type { Action } from '../../worker/options.ts'
-import { refusable } from '../actions/artifacts.ts'
+import { withRefusals } from '../actions/artifacts.ts'
 import { ActionFault, optionalText, wholeNumber } from '../fault.ts'
 import type { Ended } from '../process/run.ts'
-import { argument, type GitContext, type GitWorld, repositoryOf, runGit, succeeded } from './git.ts'
+import {
+  type GitContext,
+  type GitWorld,
+  gitArgument,
+  repositoryOf,
+  requireSuccess,
+  runGit,
+} from './git.ts'
 import { remoteUrl } from './remote.ts'
 
 /** Maximum number of attempts to clone, and the pause between two attempts in milliseconds. */
@@ -38,14 +45,14 @@ export const gitClone =
     const repo_full_name = repositoryOf(parameters)
     if (repo_full_name === undefined)
       throw new ActionFault('invalid_parameters', 'repo_full_name is missing')
-    const branch = argument(parameters, 'branch')
-    const fetch_ref = argument(parameters, 'fetch_ref')
+    const branch = gitArgument(parameters, 'branch')
+    const fetch_ref = gitArgument(parameters, 'fetch_ref')
     const depth = wholeNumber(parameters, 'depth', { standard: 0, maximum: 1_000_000 })
     const commit = optionalText(parameters, 'commit')
     if (commit !== undefined && !/^[0-9a-f]{7,64}$/i.test(commit))
       throw new ActionFault('invalid_parameters', 'commit must be 7 to 64 hexadecimal digits')
     const dest = optionalText(parameters, 'dest') ?? basename(repo_full_name)
-    const credential = await refusable(() => world.ask(repo_full_name, 'clone'))
+    const credential = await withRefusals(() => world.ask(repo_full_name, 'clone'))
     const target: Target = {
       url: remoteUrl(credential, repo_full_name),
       ...(branch !== undefined && { branch }),
@@ -135,7 +142,7 @@ async function cloneOnce(
   const { url, branch, depth, commit, fetch_ref } = target
   const options = { cwd, signal, protocols: new URL(url).protocol.slice(0, -1) }
   const git = async (...args: string[]) =>
-    succeeded(await runGit(world, args, options), `git ${args[0]}`)
+    requireSuccess(await runGit(world, args, options), `git ${args[0]}`)
   const shallow = depth === undefined ? [] : [`--depth=${depth}`]
   if (commit === undefined && fetch_ref === undefined)
     return git(

@@ -1,6 +1,6 @@
 /** Runs git for the worker's actions, and defines the actions that use an existing clone. */
 import type { Action, ActionContext, Parameters } from '../../worker/options.ts'
-import { refusable } from '../actions/artifacts.ts'
+import { withRefusals } from '../actions/artifacts.ts'
 import { type CommandWorld, outputLimits } from '../actions/bash.ts'
 import { ActionFault, flag, optionalText, wholeNumber } from '../fault.ts'
 import { type Ended, runProgram } from '../process/run.ts'
@@ -58,7 +58,7 @@ export async function runGit(
  * Returns the result of a git command that succeeded.
  * @throws ActionFault `git_failed` if the exit code is not 0.
  */
-export function succeeded(ended: Ended, doing: string): Ended {
+export function requireSuccess(ended: Ended, doing: string): Ended {
   if (ended.exit_code === 0) return ended
   const output = (ended.stderr.trim() || ended.stdout.trim()).slice(-MAX_MESSAGE_LENGTH)
   throw new ActionFault('git_failed', `${doing} failed with ${ended.exit_code}: ${output}`)
@@ -68,7 +68,7 @@ export function succeeded(ended: Ended, doing: string): Ended {
  * @throws ActionFault if git could interpret the value as an option, or if it contains white space
  * or control characters.
  */
-export function argument(parameters: Parameters, name: string): string | undefined {
+export function gitArgument(parameters: Parameters, name: string): string | undefined {
   const value = optionalText(parameters, name)
   if (value === undefined || value === '') return undefined
   if (value.startsWith('-') || /[\s\x00-\x1f\x7f]/.test(value))
@@ -91,7 +91,10 @@ const read =
   async (parameters, { signal }) => {
     const max_bytes = wholeNumber(parameters, 'max_output_bytes', outputLimits)
     const cwd = await world.workspace.folder(optionalText(parameters, 'dir'))
-    return succeeded(await runGit(world, argsOf(parameters), { cwd, signal, max_bytes }), doing)
+    return requireSuccess(
+      await runGit(world, argsOf(parameters), { cwd, signal, max_bytes }),
+      doing,
+    )
   }
 /** Shows the branch and the changed files. */
 export const gitStatus = (world: GitWorld): Action =>
@@ -108,16 +111,16 @@ export const gitDiff = (world: GitWorld): Action =>
 export const gitFetch =
   (world: GitWorld): Action =>
   async (parameters, context) => {
-    const remote = argument(parameters, 'remote') ?? 'origin'
+    const remote = gitArgument(parameters, 'remote') ?? 'origin'
     const cwd = await world.workspace.folder(optionalText(parameters, 'dir'))
     const { signal } = context
     const asked = await runGit(world, ['remote', 'get-url', '--', remote], { cwd, signal })
-    const url = succeeded(asked, 'git remote get-url').stdout.trim()
+    const url = requireSuccess(asked, 'git remote get-url').stdout.trim()
     const found = await locate(world, url, repositoryOf(parameters))
     const protocols = new URL(url).protocol.slice(0, -1)
     const ended = await runGit(world, ['fetch', '--', remote], { cwd, signal, protocols })
     return {
-      ...succeeded(ended, 'git fetch'),
+      ...requireSuccess(ended, 'git fetch'),
       repo_full_name: found.repo_full_name,
       credential_expires_at: found.expires_at,
     }
@@ -130,7 +133,7 @@ async function locate(world: GitWorld, url: string, named: string | undefined) {
   let failure: unknown = new ActionFault('invalid_parameters', `${url} names no repository`)
   for (const name of named === undefined ? namesOf(url) : [named]) {
     try {
-      const credential = await refusable(() => world.ask(name, 'fetch'))
+      const credential = await withRefusals(() => world.ask(name, 'fetch'))
       if (isSameRepository(remoteUrl(credential, name), url)) return credential
       failure = new ActionFault('invalid_parameters', `the remote ${url} is not ${name}`)
     } catch (error) {

@@ -2,7 +2,7 @@
  * What operators and administrators can do with a question: answer links, withdrawal and deletion.
  */
 import { useState } from 'preact/hooks'
-import { linkable } from '../../../protocol/interactions/resolve.ts'
+import { linkableTargets } from '../../../protocol/interactions/resolve.ts'
 import type { Interaction } from '../../../protocol/interactions/schema.ts'
 import { type CallReply, call } from '../../api/client.ts'
 import { Button } from '../../design/button.tsx'
@@ -24,7 +24,7 @@ interface Props {
 function Links({ project, interaction, onClose }: Props & { readonly onClose: () => void }) {
   const [made, setMade] = useState<CallReply<'interaction.link'>['items']>()
   const { nameOf } = usePeople(project)
-  const targets = linkable(interaction)
+  const targets = linkableTargets(interaction)
   return (
     <Dialog title={text.links} onClose={onClose}>
       <p>{text.linksHint}</p>

@@ -2,7 +2,11 @@
  * The question of an interaction, and who may answer it. The functions are pure. The service checks
  * every answer again.
  */
-import { currentResponses, reviewersOf, satisfied } from '../../../protocol/interactions/resolve.ts'
+import {
+  currentResponses,
+  isSatisfied,
+  reviewersOf,
+} from '../../../protocol/interactions/resolve.ts'
 import type { Interaction, Question, Response } from '../../../protocol/interactions/schema.ts'
 
 /** The person's part in an interaction. `answered`: the person has already responded. */
@@ -129,7 +133,7 @@ export function progressOf(interaction: Interaction): {
       : policy.type === 'quorum'
         ? (policy.threshold ?? 1)
         : 1
-  return satisfied(policy, target_user_ids, [...given])
+  return isSatisfied(policy, target_user_ids, [...given])
     ? { given: needed, needed }
     : { given: given.size, needed }
 }

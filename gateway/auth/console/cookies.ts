@@ -99,7 +99,7 @@ const WRONG_ORIGIN = 'A request with a console session must come from a page of 
  * Returns `forbidden` for a request whose `Origin` header is not the service's own origin.
  * @param origin the service's own origin.
  */
-export const refusedOrigin = (
+export const refuseForeignOrigin = (
   request: Pick<CookieHeaders, 'header'>,
   origin: string,
 ): Refusal | undefined => {
@@ -113,7 +113,7 @@ export const refusedOrigin = (
  * Returns the hash of the session cookie of a request, without checking the origin of the request.
  * The caller must have made sure in another way that the browser of the person sent the request.
  */
-export function heldSession(
+export function sessionCookieHash(
   world: Pick<World, 'seal' | 'hash' | 'settings'>,
   request: Pick<CookieHeaders, 'header'>,
 ): string | undefined {
@@ -140,12 +140,12 @@ export function sessionCookieOf(
   const origin = ownOrigin(settings, request.header('host'))
   if (!origin || !cookieIn(cookies, cookieName(settings, origin, 'session'))) return undefined
   if (upgrade || !READING.has(request.method)) {
-    const refused = refusedOrigin(request, origin)
+    const refused = refuseForeignOrigin(request, origin)
     if (refused) return refused
   } else {
     const from = request.header('origin')
     const crosses = request.header('sec-fetch-site')?.toLowerCase() === 'cross-site'
     if (crosses || (from !== undefined && from !== origin)) return undefined
   }
-  return heldSession(world, request)
+  return sessionCookieHash(world, request)
 }

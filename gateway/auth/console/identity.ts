@@ -36,7 +36,7 @@ const waysOf = ({ settings, provider }: World, host: string | undefined) => ({
 /**
  * Returns the identity for a request without a session. It contains only the ways of signing in.
  */
-export const nobodySignedIn = (world: World, host: string | undefined): ConsoleIdentity => ({
+export const anonymousIdentity = (world: World, host: string | undefined): ConsoleIdentity => ({
   signed_in: false,
   ways: waysOf(world, host),
 })

@@ -20,7 +20,7 @@ import type { Answer } from '../../http/respond.ts'
 import { openToken, sealToken } from '../../http/sealed-token.ts'
 import type { World } from '../../ports.ts'
 import type { Handler } from '../../serve.ts'
-import { ofAddress } from '../rate.ts'
+import { addressLimitId } from '../rate.ts'
 import { cookieIn, cookieName, ownOrigin, setCookie } from './cookies.ts'
 import { alignPerson, isOfDomain, ROLE_ALIGNER } from './people.ts'
 import type { SignInFailure, SignInProvider, SignInSecrets } from './provider.ts'
@@ -97,7 +97,7 @@ async function placeOf(
   if (!provider) return failed('not_configured')
   const origin = ownOrigin(settings, incoming.header('host'))
   if (origin === undefined) return failed('not_here')
-  const limited = await limits?.(ofAddress(incoming.ip))
+  const limited = await limits?.(addressLimitId(incoming.ip))
   return limited?.refused ? failed('busy') : { origin, provider }
 }
 

@@ -24,16 +24,16 @@ import type { Handler } from '../../serve.ts'
 import type { Caller } from '../authenticate.ts'
 import { enterProject } from '../authorize.ts'
 import { parseCredential } from '../keys.ts'
-import { countRefusal, ofAddress } from '../rate.ts'
+import { addressLimitId, countRefusal } from '../rate.ts'
 import {
-  heldSession,
   newSessionCookie,
   ownOrigin,
-  refusedOrigin,
+  refuseForeignOrigin,
+  sessionCookieHash,
   sessionCookieOf,
   setCookie,
 } from './cookies.ts'
-import { identityOf, nobodySignedIn } from './identity.ts'
+import { anonymousIdentity, identityOf } from './identity.ts'
 import { codeHash } from './rows.ts'
 
 const NO_STORE = { 'Cache-Control': 'no-store' } as const
@@ -68,7 +68,7 @@ export async function openSession(
   const { value, hash } = newSessionCookie(world)
   // The callers of this function have checked that a page of this service, or this browser, sent
   // the request.
-  const joins = heldSession(world, incoming)
+  const joins = sessionCookieHash(world, incoming)
   const by_request = originOf(world, by, incoming)
   const { idle, lifetime } = { ...LIFETIMES, ...world.settings.console }
   const to = organizationAt(world)
@@ -122,7 +122,7 @@ export const signIn =
   (edge: Edge): Handler =>
   async (incoming) => {
     const { world, limits } = edge
-    const limited = await limits?.(ofAddress(incoming.ip))
+    const limited = await limits?.(addressLimitId(incoming.ip))
     if (limited?.refused) return limited.refused
     const host = incoming.header('host')
     const origin = ownOrigin(world.settings, host)
@@ -130,7 +130,7 @@ export const signIn =
     const foreign =
       incoming.header('origin') === undefined && incoming.header('cookie') === undefined
         ? undefined
-        : refusedOrigin(incoming, origin)
+        : refuseForeignOrigin(incoming, origin)
     if (foreign) return foreign
     if (!isJson(incoming))
       return refuse('unsupported_media_type', {
@@ -176,7 +176,7 @@ export const showSession =
   async (incoming) => {
     const { world, limits, authentication } = edge
     const host = incoming.header('host')
-    const nobody = { status: 200, headers: NO_STORE, body: nobodySignedIn(world, host) }
+    const nobody = { status: 200, headers: NO_STORE, body: anonymousIdentity(world, host) }
     const hash = sessionCookieOf(world, incoming)
     if (hash === undefined || isRefusal(hash)) return nobody
     if (!(await edge.becomesFresh())) return refuse('service_unavailable')

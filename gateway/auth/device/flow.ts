@@ -26,7 +26,7 @@ import type { Answer } from '../../http/respond.ts'
 import { organizationAt, sendNew } from '../../http/send.ts'
 import type { Handler } from '../../serve.ts'
 import { newKey } from '../keys.ts'
-import { countRefusal, ofAddress } from '../rate.ts'
+import { addressLimitId, countRefusal } from '../rate.ts'
 import { deviceId, newDeviceCode, newUserCode } from './codes.ts'
 
 /** Maximum size of a form in bytes. */
@@ -162,11 +162,11 @@ async function deviceCommand<N extends keyof DeviceCommands>(
 }
 
 /** Handles a device's request for a device code and a user code. */
-export const giveDeviceCode =
+export const issueDeviceCode =
   (edge: Edge): Handler =>
   async (incoming) => {
     const { world, limits } = edge
-    const limited = await limits?.(ofAddress(incoming.ip))
+    const limited = await limits?.(addressLimitId(incoming.ip))
     if (limited?.refused) return failureOf(limited.refused)
     const fields = formOf(incoming)
     if ('status' in fields) return fields
@@ -201,7 +201,7 @@ export const giveDeviceCode =
   }
 
 /** Handles a device's request for its token. */
-export const giveDeviceToken =
+export const issueDeviceToken =
   (edge: Edge): Handler =>
   async (incoming) => {
     const { world, limits } = edge

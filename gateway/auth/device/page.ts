@@ -9,21 +9,21 @@ import type { Edge } from '../../call.ts'
 import { originOf } from '../../http/origin.ts'
 import type { Answer } from '../../http/respond.ts'
 import { organizationAt, sendNew } from '../../http/send.ts'
-import { escaped, minuteOf, notice, pageOf } from '../../pages/answer/page.ts'
+import { escapeHtml, minuteOf, noticePage, pageOf } from '../../pages/answer/page.ts'
 import type { Handler } from '../../serve.ts'
 import { parseCredential } from '../keys.ts'
 import { countRefusal } from '../rate.ts'
 import { answererOf, findDevice } from './answer.ts'
 
 const TITLE = 'Sign in a device'
-const unavailable = notice(
+const unavailable = noticePage(
   503,
   'Please try again',
   'The service is unavailable right now. Reload the page in a moment.',
 )
 
 const faultOf = (fault: string | undefined): string =>
-  fault === undefined ? '' : `<p class="fault" role="alert">${escaped(fault)}</p>`
+  fault === undefined ? '' : `<p class="fault" role="alert">${escapeHtml(fault)}</p>`
 const codeForm = (status: number, fault?: string): Answer =>
   pageOf(
     status,
@@ -46,21 +46,22 @@ const decisionForm = (
     status,
     TITLE,
     `${faultOf(fault)}
-<p class="text">${escaped(label)} requests access to act as you, with all your permissions. \
-Allow it only if you started this sign-in and the device shows the code ${escaped(user_code)}.</p>
+<p class="text">${escapeHtml(label)} requests access to act as you, with all your permissions. \
+Allow it only if you started this sign-in and the device shows the code ${escapeHtml(user_code)}.</p>
 <ul>
-${client === undefined ? '' : `<li>Program: ${escaped(client)}</li>`}
-<li>Address: ${escaped(address)}</li>
-${project_handle === undefined ? '' : `<li>Project: ${escaped(project_handle)}</li>`}
+${client === undefined ? '' : `<li>Program: ${escapeHtml(client)}</li>`}
+<li>Address: ${escapeHtml(address)}</li>
+${project_handle === undefined ? '' : `<li>Project: ${escapeHtml(project_handle)}</li>`}
 </ul>
 <form method="post" accept-charset="utf-8">
-<input type="hidden" name="user_code" value="${escaped(user_code)}">
+<input type="hidden" name="user_code" value="${escapeHtml(user_code)}">
 <label class="field" for="credential">Your personal token</label>
 <input type="password" id="credential" name="credential" required maxlength="512" autocomplete="current-password">
 <button type="submit" name="decision" value="allow">Allow</button>
 <button type="submit" name="decision" value="deny">Deny</button>
 </form>
-<p class="note">The code is valid until ${escaped(minuteOf(expires_at))}. You can revoke this access at any time.</p>`,
+<p class="note">The code is valid until ${escapeHtml(minuteOf(expires_at))}. \
+You can revoke this access at any time.</p>`,
   )
 
 /**
@@ -93,7 +94,7 @@ async function findLimited(
   if (isRefusal(found)) return unknownCode(found)
   const limited = await edge.limits?.(`device:${found.user_code}`)
   return limited?.refused
-    ? notice(429, 'Please wait', 'Too many requests. Reload the page in a minute.')
+    ? noticePage(429, 'Please wait', 'Too many requests. Reload the page in a minute.')
     : found
 }
 const unknownCode = (refusal: Refusal): Answer =>
@@ -103,11 +104,19 @@ const unknownCode = (refusal: Refusal): Answer =>
 const textOf = ({ refused, message }: Refusal): string => message ?? errors[refused].message
 const done = (status: DeviceRequest['status']): Answer =>
   status === 'approved'
-    ? notice(200, 'The device is signed in', 'You can close this page and continue on the device.')
-    : notice(200, 'The device was denied', 'The device gets no access. You can close this page.')
+    ? noticePage(
+        200,
+        'The device is signed in',
+        'You can close this page and continue on the device.',
+      )
+    : noticePage(
+        200,
+        'The device was denied',
+        'The device gets no access. You can close this page.',
+      )
 
 /** Handles POST: sends the person's decision to the organization's actor. */
-export const takeDevice =
+export const submitDevice =
   (edge: Edge): Handler =>
   async (incoming) => {
     const { world, authentication, limits } = edge

@@ -64,7 +64,7 @@ const ready = (kept: Kept): Kept | Refusal => (kept.state === 'pending' ? notRea
  * Returns `not_found` for an artifact of a session that the caller may not read. Such an artifact
  * is readable by the readers of the session and by the artifact's owner.
  */
-export async function closedTo(
+export async function refuseUnreadable(
   edge: Edge,
   call: Call,
   kept: ArtifactState | null,
@@ -79,7 +79,7 @@ export async function closedTo(
 async function findFor(edge: Edge, call: Call): Promise<Kept | Refusal> {
   const found = await find(edge.world, scopeId(edge, call), call.slots['artifact_id'] ?? '')
   if (isRefusal(found)) return found
-  const closed = (await privateTo(edge, call, found)) ?? (await closedTo(edge, call, found))
+  const closed = (await privateTo(edge, call, found)) ?? (await refuseUnreadable(edge, call, found))
   return closed ?? ready(found)
 }
 

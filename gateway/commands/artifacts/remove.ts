@@ -6,7 +6,7 @@ import { viewerOf } from '../../auth/viewer.ts'
 import { scopeId } from '../../call.ts'
 import { eraseFile } from '../../files/erase.ts'
 import type { Prepare } from '../../prepare.ts'
-import { closedTo } from './read.ts'
+import { refuseUnreadable } from './read.ts'
 import { artifactAt, type Sender, toQuota } from './reservation.ts'
 
 /**
@@ -39,7 +39,7 @@ const remove: Prepare = async (edge, call, _identity, origin) => {
   const id = call.slots['artifact_id'] ?? ''
   const kept = await world.ask(artifactAt(project, id), 'content', {})
   if (isRefusal(kept)) return kept
-  const closed = await closedTo(edge, call, kept)
+  const closed = await refuseUnreadable(edge, call, kept)
   if (closed) return closed
   return {
     input: { viewer: viewerOf(call.caller) },

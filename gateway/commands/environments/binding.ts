@@ -14,7 +14,7 @@ export interface Binding {
 const modes: readonly Bound[] = ['run', 'agent', 'loop']
 
 /** Returns a fault for each owner id that the mode requires but lacks, or does not allow. */
-export function bindingFields(asked: CreateEnvironment): FieldError[] {
+export function bindingOwnerFaults(asked: CreateEnvironment): FieldError[] {
   const { mode = 'manual' } = asked
   return modes.flatMap((owner) => {
     const field = `${owner}_id` as const

@@ -12,7 +12,7 @@ import { type FieldError, isRefusal, type Refusal, refuseFields } from '../../..
 import { reservedTags } from '../../../protocol/naming.ts'
 import { type Call, type Edge, scopeId } from '../../call.ts'
 import type { Identity } from '../../http/idempotency.ts'
-import { type Binding, bindingFault, bindingFields, bindingOf } from './binding.ts'
+import { type Binding, bindingFault, bindingOf, bindingOwnerFaults } from './binding.ts'
 import { resolveProvider } from './providers.ts'
 
 const GENERATED = /^env-[0-9A-HJKMNP-TV-Z]{10}([0-9A-HJKMNP-TV-Z]{16})?$/
@@ -62,7 +62,7 @@ export async function resolveCreation(
       call.body[member] === undefined ? [] : [[member, call.body[member]]],
     ),
   ) as CreateEnvironment
-  const faults = [...reservedFaults(edge, asked), ...bindingFields(asked)]
+  const faults = [...reservedFaults(edge, asked), ...bindingOwnerFaults(asked)]
   if (faults.length > 0) return refuseFields(...faults)
   const provider = resolveProvider(edge.world.settings, asked.provider)
   if (isRefusal(provider)) return provider

@@ -18,14 +18,14 @@ import type { Prepare } from '../../prepare.ts'
 const purpose = (project: string): string => `environment lease\n${project}`
 
 /** Returns the record as responses contain it, without the members that require `include`. */
-export const published = (environment: Environment): Environment =>
+export const withoutAdditions = (environment: Environment): Environment =>
   withAdditions(environmentAdditions.additions, undefined, environment) as Environment
 const granted = (
   world: Sealer,
   project: string,
   { environment, lease }: LeaseGranted,
 ): Acquired => ({
-  environment: published(environment),
+  environment: withoutAdditions(environment),
   lease: {
     ...lease,
     token: sealToken(world, purpose(project), [environment.id, lease.id]),

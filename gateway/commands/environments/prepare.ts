@@ -26,7 +26,7 @@ import type { Outcome } from '../../ports.ts'
 import type { Prepare, Prepared } from '../../prepare.ts'
 import { prepareAttach } from '../environment-attach.ts'
 import { nameHolder, type ResolvedCreation, reservedFaults, resolveCreation } from './creation.ts'
-import { acquire, acquireFound, published, release } from './leases.ts'
+import { acquire, acquireFound, release, withoutAdditions } from './leases.ts'
 
 const sentBy = ({ command_id, fingerprint }: Identity, origin: Origin) => ({
   command_id,
@@ -187,7 +187,7 @@ const startWorker: Prepare = () => ({
     const { environment, ...rest } = reply as WorkerStarted
     return {
       ...rest,
-      environment: published(environment),
+      environment: withoutAdditions(environment),
       ...(!rest.started && { status_code: 200 }),
     }
   },

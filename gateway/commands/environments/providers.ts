@@ -42,7 +42,7 @@ export function resolveProvider(
  * Refuses a definition whose policy specifies a provider that this installation does not have.
  * @param path path of the definition in the request.
  */
-export function refusedProvider(
+export function refuseProvider(
   { environments: { providers, aliases } = defaultProviders }: Configured,
   { defaults }: Pick<Spec, 'defaults'>,
   path = '',

@@ -9,7 +9,7 @@ import { type PutDefinitionResolver, shownResolver } from '../../../protocol/res
 import { type Call, type Edge, scopeId } from '../../call.ts'
 import { answer, type LocalQuery, organizationOf } from '../../listing.ts'
 import type { Prepare, Prepared } from '../../prepare.ts'
-import { refusedUrl, withSealedUrl } from '../seal-url.ts'
+import { refuseUrl, withSealedUrl } from '../seal-url.ts'
 
 function sealedToken({ world }: Edge, home: string, token: string | undefined): ResolverExtra {
   if (token === undefined) return {}
@@ -24,7 +24,7 @@ function sealedToken({ world }: Edge, home: string, token: string | undefined): 
 
 async function configure(edge: Edge, call: Call): Promise<Prepared | Refusal> {
   const { endpoint_url: url, auth } = call.body as unknown as PutDefinitionResolver
-  const refused = await refusedUrl(edge.world, 'endpoint_url', url)
+  const refused = await refuseUrl(edge.world, 'endpoint_url', url)
   if (refused) return refused
   const prepared = withSealedUrl(edge, call, 'endpoint_url')
   // The input becomes part of the journal, so the token of the body is overwritten.

@@ -15,7 +15,7 @@ import { originOf } from '../../http/origin.ts'
 import type { Incoming } from '../../http/request.ts'
 import type { Answer } from '../../http/respond.ts'
 import type { Handler } from '../../serve.ts'
-import { form, notice } from './page.ts'
+import { formPage, noticePage } from './page.ts'
 import { type LinkClaim, readToken } from './token.ts'
 
 /** Maximum size of a form in bytes. */
@@ -35,27 +35,27 @@ export const showForm =
   (edge: Edge): Handler =>
   async (incoming) => {
     const opened = await open(edge, incoming)
-    return 'status' in opened ? opened : (over(opened) ?? form(opened.record, nameOf(opened)))
+    return 'status' in opened ? opened : (over(opened) ?? formPage(opened.record, nameOf(opened)))
   }
 
 /** Handles POST: sends the form's answer to the interaction. */
-export const takeForm =
+export const submitForm =
   (edge: Edge): Handler =>
   async (incoming) => {
     const opened = await open(edge, incoming)
     if ('status' in opened) return opened
     const { claim, record } = opened
     const who = nameOf(opened)
-    if (incoming.broken === 'too_large') return form(record, who, 'The answer is too long.')
-    if (incoming.broken) return form(record, who, 'The answer is invalid.')
+    if (incoming.broken === 'too_large') return formPage(record, who, 'The answer is too long.')
+    if (incoming.broken) return formPage(record, who, 'The answer is invalid.')
     const text = incoming.body
     const fields = new URLSearchParams(text)
     const value = chosen(record, fields)
     if (value === undefined)
-      return over(opened) ?? form(record, who, 'Please choose an answer.', fields)
+      return over(opened) ?? formPage(record, who, 'Please choose an answer.', fields)
     const comment = textOf(fields.get('comment'))?.trim()
     if (comment !== undefined && comment.length > MAX_COMMENT_LENGTH)
-      return form(record, who, 'The comment is too long.', fields)
+      return formPage(record, who, 'The comment is too long.', fields)
     const { world } = edge
     const origin = originOf(world, opened, incoming)
     const outcome = await world.command({
@@ -69,7 +69,7 @@ export const takeForm =
       input: { value, ...(comment && { comment }), roles: [], link: { round: claim.round } },
     })
     if (!isRefusal(outcome))
-      return notice(200, 'Thank you', 'Your answer was received. You can close this page.')
+      return noticePage(200, 'Thank you', 'Your answer was received. You can close this page.')
     return refusedAs(edge, outcome, opened, fields)
   }
 
@@ -82,7 +82,7 @@ async function refusedAs(
   fields: URLSearchParams,
 ): Promise<Answer> {
   if (refusal.refused === 'bad_request' || refusal.details?.['limit'] !== undefined)
-    return form(
+    return formPage(
       opened.record,
       nameOf(opened),
       refusal.message ?? 'The answer was not accepted.',
@@ -98,13 +98,13 @@ async function refusedAs(
 }
 
 const unavailable: Answer = {
-  ...notice(
+  ...noticePage(
     503,
     'Please try again',
     'The service cannot accept your answer right now. Reload the page in a moment.',
   ),
 }
-const gone = (text: string): Answer => notice(410, 'This link is no longer valid', text)
+const gone = (text: string): Answer => noticePage(410, 'This link is no longer valid', text)
 const read = async (
   { world }: Edge,
   { project, interaction }: LinkClaim,
@@ -116,7 +116,7 @@ async function open(edge: Edge, incoming: Incoming): Promise<Opened | Answer> {
   const token = incoming.slots[0] ?? ''
   const claim = readToken(world, token)
   if (!claim)
-    return notice(
+    return noticePage(
       404,
       'This link does not exist',
       'Check that you copied the complete address, or ask for a new link.',
@@ -127,7 +127,7 @@ async function open(edge: Edge, incoming: Incoming): Promise<Opened | Answer> {
   }
   const limited = await limits?.(credential.id, world.organization())
   if (limited?.refused)
-    return notice(429, 'Please wait', 'Too many requests. Reload the page in a minute.')
+    return noticePage(429, 'Please wait', 'Too many requests. Reload the page in a minute.')
   if (!(await edge.becomesFresh())) return unavailable
   if (claim.expires !== undefined && claim.expires <= world.now())
     return gone('The time to answer has expired.')

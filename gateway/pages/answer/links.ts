@@ -5,7 +5,7 @@
 import { parseTimestamp } from '../../../protocol/common.ts'
 import { isRefusal, type Refusal, refuse } from '../../../protocol/errors.ts'
 import { isId } from '../../../protocol/ids.ts'
-import { linkable, roundOf } from '../../../protocol/interactions/resolve.ts'
+import { linkableTargets, roundOf } from '../../../protocol/interactions/resolve.ts'
 import type { Call, Edge } from '../../call.ts'
 import type { Prepared } from '../../prepare.ts'
 import { linkToken } from './token.ts'
@@ -27,7 +27,7 @@ export async function signLinks(
   const { expires_at } = record
   const expires = expires_at === undefined ? undefined : parseTimestamp(expires_at)
   const wished = body['target_user_ids'] as readonly string[] | undefined
-  const items = [...new Set(wished ?? linkable(record))].map((target) => {
+  const items = [...new Set(wished ?? linkableTargets(record))].map((target) => {
     const token = linkToken(world, {
       project: project.id,
       interaction: id,

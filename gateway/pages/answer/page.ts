@@ -35,7 +35,7 @@ const headers = {
 } as const
 
 /** Escapes text for use in HTML elements and quoted attribute values. */
-export const escaped = (text: string): string =>
+export const escapeHtml = (text: string): string =>
   text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)
 
 /**
@@ -52,12 +52,12 @@ export const pageOf = (status: number, title: string, content: string): Answer =
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>${escaped(title)}</title>
+<title>${escapeHtml(title)}</title>
 <style>${style}</style>
 </head>
 <body>
 <main>
-<h1>${escaped(title)}</h1>
+<h1>${escapeHtml(title)}</h1>
 ${content}
 </main>
 </body>
@@ -66,8 +66,8 @@ ${content}
 })
 
 /** Returns a page that only shows a message. */
-export const notice = (status: number, title: string, text: string): Answer =>
-  pageOf(status, title, `<p class="text">${escaped(text)}</p>`)
+export const noticePage = (status: number, title: string, text: string): Answer =>
+  pageOf(status, title, `<p class="text">${escapeHtml(text)}</p>`)
 
 /**
  * Returns the page with the form of an interaction. The status is 400 when `fault` is given,
@@ -76,7 +76,7 @@ export const notice = (status: number, title: string, text: string): Answer =>
  * @param fault the reason why the last attempt was rejected.
  * @param given the fields of the last attempt, which the form shows again.
  */
-export function form(
+export function formPage(
   interaction: Interaction,
   who: string,
   fault?: string,
@@ -87,15 +87,15 @@ export function form(
     fault === undefined ? 200 : 400,
     title,
     [
-      ...(fault === undefined ? [] : [`<p class="fault" role="alert">${escaped(fault)}</p>`]),
-      ...(description ? [`<p class="text">${escaped(description)}</p>`] : []),
+      ...(fault === undefined ? [] : [`<p class="fault" role="alert">${escapeHtml(fault)}</p>`]),
+      ...(description ? [`<p class="text">${escapeHtml(description)}</p>`] : []),
       ...(review_feedback
-        ? [`<h2>Requested changes</h2>\n<p class="text">${escaped(review_feedback)}</p>`]
+        ? [`<h2>Requested changes</h2>\n<p class="text">${escapeHtml(review_feedback)}</p>`]
         : []),
       ...references(interaction),
       ...(context
         ? [
-            `<details><summary>Details</summary><pre>${escaped(JSON.stringify(context, null, 2))}</pre></details>`,
+            `<details><summary>Details</summary><pre>${escapeHtml(JSON.stringify(context, null, 2))}</pre></details>`,
           ]
         : []),
       '<form method="post" accept-charset="utf-8">',
@@ -105,11 +105,11 @@ export function form(
       ),
       '<label class="field" for="comment">Comment (optional)</label>\n' +
         '<textarea id="comment" name="comment" rows="3" maxlength="16384">\n' +
-        `${escaped(given?.get('comment') ?? '')}</textarea>`,
+        `${escapeHtml(given?.get('comment') ?? '')}</textarea>`,
       '<button type="submit">Send the answer</button>',
       '</form>',
-      `<p class="note">You answer as ${escaped(who)}. This link works once` +
-        `${expires_at === undefined ? '' : `, until ${escaped(minuteOf(expires_at))}`}.</p>`,
+      `<p class="note">You answer as ${escapeHtml(who)}. This link works once` +
+        `${expires_at === undefined ? '' : `, until ${escapeHtml(minuteOf(expires_at))}`}.</p>`,
     ].join('\n'),
   )
 }
@@ -137,9 +137,9 @@ function references({ subject, references: others = [] }: Interaction): string[]
   const all = [...(subject ? [subject] : []), ...others]
   if (all.length === 0) return []
   const item = ({ kind, url, label, entity_type, entity_id }: (typeof all)[number]): string => {
-    const text = escaped(label ?? url ?? `${entity_type} ${entity_id}`)
+    const text = escapeHtml(label ?? url ?? `${entity_type} ${entity_id}`)
     return kind === 'external_url' && /^https?:\/\//i.test(url ?? '')
-      ? `<li><a href="${escaped(url ?? '')}" rel="noreferrer noopener">${text}</a></li>`
+      ? `<li><a href="${escapeHtml(url ?? '')}" rel="noreferrer noopener">${text}</a></li>`
       : `<li>${text}</li>`
   }
   return [`<ul>${all.map(item).join('')}</ul>`]
@@ -153,9 +153,9 @@ const choice = (
   description?: string,
   required = false,
 ): string =>
-  `<label class="choice"><input type="${type}" name="value" value="${escaped(value)}"` +
-  `${on ? ' checked' : ''}${required ? ' required' : ''}> ${escaped(label)}` +
-  `${description ? ` <span class="note">${escaped(description)}</span>` : ''}</label>`
+  `<label class="choice"><input type="${type}" name="value" value="${escapeHtml(value)}"` +
+  `${on ? ' checked' : ''}${required ? ' required' : ''}> ${escapeHtml(label)}` +
+  `${description ? ` <span class="note">${escapeHtml(description)}</span>` : ''}</label>`
 
 function control(question: Question, asked: boolean): string {
   const {
@@ -191,11 +191,11 @@ function control(question: Question, asked: boolean): string {
     case 'input': {
       const shared =
         'id="value" name="value"' +
-        (placeholder ? ` placeholder="${escaped(placeholder)}"` : '') +
+        (placeholder ? ` placeholder="${escapeHtml(placeholder)}"` : '') +
         (asked ? '' : ' required')
       const field = multiline
-        ? `<textarea ${shared} rows="6">\n${escaped(default_text)}</textarea>`
-        : `<input type="text" ${shared} value="${escaped(default_text)}">`
+        ? `<textarea ${shared} rows="6">\n${escapeHtml(default_text)}</textarea>`
+        : `<input type="text" ${shared} value="${escapeHtml(default_text)}">`
       return `<label class="field" for="value">Your answer</label>\n${field}`
     }
   }

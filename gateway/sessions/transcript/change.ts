@@ -99,7 +99,7 @@ export const isCompacting = ({ type }: SessionEvent): boolean | undefined =>
   type === 'compaction.started' ||
   (type === 'compaction.created' || type === 'compaction.failed' ? false : undefined)
 /** Returns the ids of the active turns of a page that have begun. */
-export const begunOf = ({ active }: TranscriptPage): string[] =>
+export const begunTurns = ({ active }: TranscriptPage): string[] =>
   active.filter(({ record }) => record.status !== 'queued').map(({ record }) => record.id)
 /** Returns whether a change ends a turn. */
 export const endsTurn = (change: Change): boolean =>

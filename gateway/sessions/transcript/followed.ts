@@ -8,7 +8,7 @@ import type {
   TranscriptQuestion,
 } from '../../../protocol/sessions/transcript/pages.ts'
 import type { World } from '../../ports.ts'
-import { type Hold, openFollowerPool } from '../../streams/follower-pool.ts'
+import { type Acquired, openFollowerPool } from '../../streams/follower-pool.ts'
 import { sleep } from '../../timing.ts'
 import type { Dialect } from './change.ts'
 import { SessionFollower } from './follower.ts'
@@ -23,7 +23,7 @@ interface Followed {
 }
 export interface FollowedSessions {
   /** Returns the follower of a session. It exists until every caller has released it. */
-  hold(project: string, session_id: string): Hold<Followed>
+  acquire(project: string, session_id: string): Acquired<Followed>
   /** Ends the streams of all clients. */
   stop(): void
 }
@@ -83,8 +83,8 @@ export function openFollowedSessions(world: World): FollowedSessions {
       now: () => world.now(),
       later: (ms, run) => world.later(ms, run),
       age,
-      slow: () => world.count.inc('stream_fallbacks'),
-      given: (changes) => world.count.inc('events_sent', changes),
+      countFallback: () => world.count.inc('stream_fallbacks'),
+      countSent: (changes) => world.count.inc('events_sent', changes),
     })
     const stops = [
       world.live(project, 'session', session_id, (placed) => follower.hear(placed)),
@@ -107,8 +107,8 @@ export function openFollowedSessions(world: World): FollowedSessions {
     }
   }
   return {
-    hold: (project, session_id) =>
-      pool.hold(`${project} ${session_id}`, () => open(project, session_id)),
+    acquire: (project, session_id) =>
+      pool.acquire(`${project} ${session_id}`, () => open(project, session_id)),
     stop() {
       for (const { follower } of pool.members()) follower.stop()
     },

@@ -27,9 +27,10 @@ export interface Ports {
   later(ms: number, run: () => void): () => void
   /** The time after which a stream ends, so that its client reconnects. */
   readonly age: number
-  /** `slow` counts a client that was too slow. `given` counts the changes that were written. */
-  slow(): void
-  given(changes: number): void
+  /** Counts a client that was too slow. */
+  countFallback(): void
+  /** Counts changes that were written. */
+  countSent(changes: number): void
 }
 
 /** A client of a follower. `settled` is true once the client has received the end of a turn. */

@@ -28,9 +28,17 @@ import type { Sink } from '../../http/respond.ts'
 import { pauseMs } from '../../streams/follow.ts'
 import { readiness } from '../../streams/readable.ts'
 import { sleep } from '../../timing.ts'
-import { begunOf, type Change, type Dialect, type End, endsTurn, isCompacting } from './change.ts'
+import {
+  begunTurns,
+  type Change,
+  type Dialect,
+  type End,
+  endsTurn,
+  isCompacting,
+} from './change.ts'
 import type { Client, Head, Ports } from './follower-ports.ts'
 import { LiveRows } from './live.ts'
+import { PreviewFetches } from './preview-fetches.ts'
 
 /** Maximum number of items on a page. */
 const PAGE = 200
@@ -44,8 +52,7 @@ export class SessionFollower {
   readonly #all = new Set<Client>()
   /** The clients that have joined. */
   readonly #clients = new Set<Client>()
-  /** The preview fetches in progress, by row. */
-  readonly #seeking = new Map<string, { again: boolean; done: Promise<void> }>()
+  readonly #fetches = new PreviewFetches((id) => this.#fetchPreview(id))
   readonly #active = new Set<string>()
   #compacting = false
   /** The active turns whose start every joined client has received. */
@@ -131,16 +138,16 @@ export class SessionFollower {
     tail = false,
   ): void {
     if (page.turns.some(({ record }) => settledTurns.has(record.status))) client.settled = true
-    this.#ports.given(
+    this.#ports.countSent(
       page.messages.length + page.turns.length + page.interactions.length + rows.length,
     )
     client.sink.write(client.dialect.caught({ page, rows, begun, at: this.#ports.now(), tail }))
-    if (!page.more) for (const id of begunOf(page)) client.begun.add(id)
+    if (!page.more) for (const id of begunTurns(page)) client.begun.add(id)
   }
   #joined(client: Client, revision: number): void {
     client.sink.write(client.dialect.ready(revision))
     this.#clients.add(client)
-    this.#settle()
+    this.#updateIdleTimers()
   }
   /**
    * Advances the head to a page that is ahead of it, and then fetches the previews of the streaming
@@ -157,8 +164,8 @@ export class SessionFollower {
       this.#adopt(page)
     this.#heard = Math.max(this.#heard, page.last)
     while (this.#behind()) await this.notice(0)
-    this.#seekAll()
-    await Promise.all([...this.#seeking.values()].map(({ done }) => done))
+    this.#fetchMissing()
+    await this.#fetches.drain()
   }
 
   /** Handles a committed entry of the session. */
@@ -190,7 +197,7 @@ export class SessionFollower {
       const { row, void: again = false, completes } = this.#live.apply(event, revision)
       if (event.type === 'message.upsert' && event.role === 'compaction') summary = rowIn(event)
       const began = event.type === 'turn.upsert' && this.#begun.has(event.id)
-      if (event.type === 'turn.upsert') this.#turn(event.id, event.status)
+      if (event.type === 'turn.upsert') this.#noteTurn(event.id, event.status)
       changes.push({
         kind: 'frame',
         revision,
@@ -204,8 +211,8 @@ export class SessionFollower {
         changes.push({ kind: 'row', row, again: false, at })
     }
     head.cursor = last
-    this.#tell(changes)
-    this.#settle()
+    this.#send(changes)
+    this.#updateIdleTimers()
   }
   /** Sends chunks of model output. If chunks of a row are missing, fetches the row's preview. */
   preview(chunks: readonly Preview[]): void {
@@ -213,12 +220,12 @@ export class SessionFollower {
     const changes: Change[] = []
     for (const preview of chunks) {
       const { as, appended, reset } = this.#live.hear(preview)
-      if (as === 'hole') void this.#seek(preview.message_id)
+      if (as === 'hole') this.#fetches.start(preview.message_id)
       if (as !== 'shown') continue
       if (reset) changes.push({ kind: 'row', row: reset, again: true, at: preview.at })
       changes.push({ kind: 'piece', preview, appended })
     }
-    this.#tell(changes)
+    this.#send(changes)
   }
   /**
    * Handles a notification that everything up to a cursor is committed. Resolves when the follower
@@ -243,6 +250,7 @@ export class SessionFollower {
   /** Ends the streams of all clients with `rotate`, so that they reconnect with their cursors. */
   stop(): void {
     this.#closed = true
+    this.#fetches.stop()
     for (const client of [...this.#all]) this.#finish(client, 'rotate')
   }
 
@@ -265,8 +273,8 @@ export class SessionFollower {
       if (page.more) this.#doubt ||= doubt
       else if (!doubt) this.#head.cursor = Math.max(this.#head.cursor, heard)
     }
-    this.#seekAll()
-    this.#settle()
+    this.#fetchMissing()
+    this.#updateIdleTimers()
   }
   /**
    * Advances the head to the end of a page, and sends the joined clients those changes in the page
@@ -285,7 +293,7 @@ export class SessionFollower {
       this.#live.apply({ type: 'turn.upsert', ...record }, revision)
     const begun = this.#begun
     if (!page.more) {
-      this.#begun = new Set(begunOf(page))
+      this.#begun = new Set(begunTurns(page))
       this.#active.clear()
       this.#compacting = false
       for (const { record } of page.active) this.#active.add(record.id)
@@ -302,44 +310,27 @@ export class SessionFollower {
       interactions: beyond(page.interactions),
     }
     for (const client of [...this.#clients]) {
-      if (client.sink.full) this.#cut(client)
+      if (client.sink.full) this.#disconnectSlow(client)
       else this.#catchUp(client, rest, page.more ? [] : this.#live.rows(), begun, true)
     }
   }
-  /**
-   * Fetches the preview of a row. If a gap is detected during a fetch, the preview is fetched again
-   * afterwards, because the answer may be older than the gap.
-   */
-  #seek(id: string): Promise<void> {
-    const under = this.#seeking.get(id)
-    if (under) {
-      under.again = true
-      return under.done
-    }
-    const seeking = { again: false, done: Promise.resolve() }
-    this.#seeking.set(id, seeking)
-    seeking.done = this.#sought(id, seeking).finally(() => this.#seeking.delete(id))
-    return seeking.done
+  /** Fetches the previews of rows whose chunks may have been published before the subscription. */
+  #fetchMissing(): void {
+    for (const id of this.#live.unsought()) this.#fetches.start(id)
   }
-  #seekAll(): void {
-    for (const id of this.#live.unsought()) void this.#seek(id)
-  }
-  async #sought(id: string, seeking: { again: boolean }): Promise<void> {
-    do {
-      seeking.again = false
-      const shown = await this.#ports.shown(id).catch(() => undefined)
-      const taken = shown && this.#live.take(shown)
-      if (taken) this.#tell([{ kind: 'row', ...taken, at: this.#ports.now() }])
-    } while (seeking.again && !this.#closed)
+  async #fetchPreview(id: string): Promise<void> {
+    const shown = await this.#ports.shown(id).catch(() => undefined)
+    const taken = shown && this.#live.take(shown)
+    if (taken) this.#send([{ kind: 'row', ...taken, at: this.#ports.now() }])
   }
 
-  #turn(id: string, status: string): void {
+  #noteTurn(id: string, status: string): void {
     const over = settledTurns.has(status)
     this.#active[over ? 'delete' : 'add'](id)
     if (status !== 'queued') this.#begun[over ? 'delete' : 'add'](id)
   }
   /** Writes changes to all joined clients, with one text per stream format. */
-  #tell(changes: readonly Change[]): void {
+  #send(changes: readonly Change[]): void {
     if (this.#clients.size === 0 || changes.length === 0) return
     const ended = changes.some(endsTurn)
     const texts = new Map<Dialect, string>()
@@ -352,13 +343,13 @@ export class SessionFollower {
           (text = changes.map((change) => client.dialect.change(change)).join('')),
         )
       if (text === '') continue
-      if (client.sink.full) this.#cut(client)
+      if (client.sink.full) this.#disconnectSlow(client)
       else client.sink.write(text)
     }
-    this.#ports.given(changes.length * this.#clients.size)
+    this.#ports.countSent(changes.length * this.#clients.size)
   }
-  #cut(client: Client): void {
-    this.#ports.slow()
+  #disconnectSlow(client: Client): void {
+    this.#ports.countFallback()
     this.#finish(client, 'rotate')
   }
   #finish(client: Client, reason: End): void {
@@ -371,7 +362,7 @@ export class SessionFollower {
    * Starts the idle timer of each joined client that has nothing to wait for, and stops the timers
    * of the other clients.
    */
-  #settle(): void {
+  #updateIdleTimers(): void {
     for (const client of this.#clients) {
       if (this.#keeps(client)) {
         client.idle?.()

@@ -22,7 +22,7 @@ import { knownResults } from '../results.ts'
 import { askPage } from './followed.ts'
 import { withPreview } from './live.ts'
 import { openTranscriptCursor, sealTranscriptCursor } from './transcript-cursor.ts'
-import { callsOf, preview } from './v1.ts'
+import { previewData, toolCallData } from './v1.ts'
 
 /** Returns the streaming rows, with the content of their previews so far. */
 const shown = (
@@ -138,8 +138,8 @@ export async function liveTurn(edge: Edge, call: Call): Promise<LiveTurn | Refus
     ...rows
       .filter(({ content }) => content.length > 0)
       .flatMap((row) => [
-        { event_type: 'session.message.preview', ...preview(row, at) },
-        ...callsOf(row, at).map((call) => ({ event_type: 'tool.call', session_id, ...call })),
+        { event_type: 'session.message.preview', ...previewData(row, at) },
+        ...toolCallData(row, at).map((call) => ({ event_type: 'tool.call', session_id, ...call })),
       ]),
     ...results.map((result) => ({ event_type: 'tool.result', session_id, ...result })),
   ].map((frame, index) => ({ ...frame, live_sequence: index + 1 }))

@@ -137,7 +137,7 @@ export async function openTranscript(
   { version, from }: Start,
 ): Promise<OpenedTranscript | Refusal> {
   const project = scopeId(edge, call)
-  const { member, release } = sessions.hold(project, session_id)
+  const { member, release } = sessions.acquire(project, session_id)
   const { follower, dialects } = member
   const first = await follower.first(from).catch(() => refuse('service_unavailable'))
   if (isRefusal(first)) {
@@ -171,7 +171,7 @@ export const wantsStream = ({ row, incoming }: Call): boolean =>
  * Opens the older stream (`session.stream`) as the answer to a command that starts a turn. The
  * stream begins after the input of the command. A refusal is returned unchanged.
  */
-export async function streamed(
+export async function answerWithStream(
   edge: Edge,
   sessions: FollowedSessions,
   call: Call,

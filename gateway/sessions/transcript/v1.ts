@@ -72,7 +72,7 @@ function moved({
  * Returns the preview of a whole streaming row, as data of the event `session.message.preview`.
  * @param at Unix milliseconds.
  */
-export const preview = (row: TranscriptMessage, at: number): JsonObject => ({
+export const previewData = (row: TranscriptMessage, at: number): JsonObject => ({
   id: row.id,
   session_id: row.session_id,
   turn_id: row.turn_id ?? '',
@@ -87,7 +87,7 @@ export const preview = (row: TranscriptMessage, at: number): JsonObject => ({
  * Returns the tool calls of a streaming row, as data of the event `tool.call`.
  * @param at Unix milliseconds.
  */
-export const callsOf = ({ content, turn_id }: TranscriptMessage, at: number): JsonObject[] =>
+export const toolCallData = ({ content, turn_id }: TranscriptMessage, at: number): JsonObject[] =>
   content.flatMap((block) =>
     block.type === 'tool_use'
       ? [
@@ -119,7 +119,7 @@ export function numberedDialect(session_id: string, idle: number): Dialect {
   const whole = (row: TranscriptMessage, at: number): string =>
     row.content.length === 0
       ? ''
-      : `${event('session.message.preview', preview(row, at))}${callsOf(row, at)
+      : `${event('session.message.preview', previewData(row, at))}${toolCallData(row, at)
           .map((call) => event('tool.call', call))
           .join('')}`
   /**
@@ -154,7 +154,7 @@ export function numberedDialect(session_id: string, idle: number): Dialect {
     switch (given.type) {
       case 'message.upsert': {
         if (given.status === 'streaming')
-          return again && row ? event('session.message.preview', preview(row, at)) : ''
+          return again && row ? event('session.message.preview', previewData(row, at)) : ''
         // The summary of a compaction is sent with the event `compaction.created` that follows,
         // which has more details.
         return given.role === 'compaction' ? '' : final(rowIn(given))
@@ -165,7 +165,7 @@ export function numberedDialect(session_id: string, idle: number): Dialect {
       }
       case 'message.block':
         return row && given.block.type === 'tool_use'
-          ? callsOf({ ...row, content: [given.block] }, at)
+          ? toolCallData({ ...row, content: [given.block] }, at)
               .map((call) => event('tool.call', call))
               .join('')
           : ''

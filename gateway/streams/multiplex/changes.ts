@@ -226,7 +226,7 @@ export function openChanges(edge: Edge): OpenChanges {
   const pool = openFollowerPool<{ follower: ChangeFollower; close(): void }>(edge.world)
   return async (call, after) => {
     const project = scopeId(edge, call)
-    const { member, release } = pool.hold(project, () => ({
+    const { member, release } = pool.acquire(project, () => ({
       follower: new ChangeFollower(edge, project),
       close: () => {},
     }))

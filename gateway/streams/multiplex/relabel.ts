@@ -37,7 +37,7 @@ const FRAME = /^(?:id: ([^\n]*)\n)?event: ([^\n]*)\ndata: ([^\n]*)$/
  * @param skipped the name of an event that is omitted.
  * @param at called with the cursor of each frame that has one.
  */
-export function relabeler(
+export function createRelabeler(
   { id, topic }: Pick<StreamSubscription, 'id' | 'topic'>,
   skipped: string,
   at: (cursor: string) => void,

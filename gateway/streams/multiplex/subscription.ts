@@ -27,7 +27,7 @@ import { sleep } from '../../timing.ts'
 import { pauseMs } from '../follow.ts'
 import { openSequence } from '../stream.ts'
 import type { OpenChanges } from './changes.ts'
-import { relabeler, type SubscriptionEvent, subscriptionFrame } from './relabel.ts'
+import { createRelabeler, type SubscriptionEvent, subscriptionFrame } from './relabel.ts'
 
 /** The connection that subscriptions share. */
 export interface Shared {
@@ -231,7 +231,7 @@ export class OpenSubscription {
         resolve(why)
       }
       this.#end = over
-      const relabeled = relabeler(this.#subscription, 'stream.end', (cursor) => {
+      const relabeled = createRelabeler(this.#subscription, 'stream.end', (cursor) => {
         this.#after = topic === 'session' ? cursor : Number(cursor)
       })
       const { sink, onDrain } = this.#shared

@@ -21,7 +21,7 @@ export interface Answers {
  * Creates an empty cache.
  * @param now returns the current time in Unix milliseconds.
  */
-export function answers(now: () => number): Answers {
+export function createAnswers(now: () => number): Answers {
   const sessions = new Map<string, Map<string, { readonly at: number; readonly text: string }>>()
   return {
     get(session, message_id) {

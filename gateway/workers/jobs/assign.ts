@@ -10,7 +10,7 @@ import type { GatewayMessage } from '../../../protocol/workers/messages.ts'
 import { type ClaimedJob, closeCodes, sizes } from '../../../protocol/workers/socket.ts'
 import { andThen, type MaybePromise } from '../../maybe-promise.ts'
 import { conversionsOf } from '../../sessions/conversions.ts'
-import { refersToFiles, withBytes } from '../../sessions/inline.ts'
+import { refersToFiles, withFileBytes } from '../../sessions/inline.ts'
 import { drainSession } from '../drain.ts'
 import { limits, queueOf, sendCommand, type WorkerEdge } from '../edge.ts'
 import { type Ready, type Session, takesJobs, unusedSlots } from '../session.ts'
@@ -18,7 +18,7 @@ import { deliverReadyJob } from './claim.ts'
 import type { PreparedFilters } from './eligible.ts'
 import { leaseUntil, releaseJob, removeEndedLease, withdrawReady } from './held-leases.ts'
 import { scheduleHint } from './hint.ts'
-import { handleCapacityGain, settle, unreserve } from './offers.ts'
+import { handleCapacityGain, unreserve, updateSubscriptions } from './offers.ts'
 
 type Message = Exclude<GatewayMessage, { type: 'forget' }>
 
@@ -59,7 +59,7 @@ function attach(edge: WorkerEdge, session: Session, environment_id: string): voi
   const pinned = (wants: PreparedFilters): PreparedFilters =>
     edge.prepareFilters({ ...wants.filters, environment_id })
   session.wants = pinned(session.wants)
-  session.told = pinned(session.told)
+  session.storedFilters = pinned(session.storedFilters)
   for (const claim of session.claims) claim.wants = pinned(claim.wants)
   if (session.next) session.next = { ...session.next, wants: pinned(session.next.wants) }
   handleCapacityGain(edge, session)
@@ -76,7 +76,7 @@ function assign(edge: WorkerEdge, session: Session, job: ClaimedJob): boolean {
     edge.stopping ||
     (!promised && !held && unusedSlots(session) <= 0)
   ) {
-    settle(edge, session)
+    updateSubscriptions(edge, session)
     return known
   }
   const now = edge.world.monotonic()
@@ -114,7 +114,7 @@ function assign(edge: WorkerEdge, session: Session, job: ClaimedJob): boolean {
   session.ready.push(ready)
   if (session.claims.length === 0) scheduleHint(edge, session)
   deliverReadyJob(edge, session)
-  settle(edge, session)
+  updateSubscriptions(edge, session)
   return true
 }
 
@@ -133,7 +133,11 @@ function withFiles(
   if (!messages || !refersToFiles(messages)) return job
   const most = sizes.spec - Buffer.byteLength(JSON.stringify(job.spec)) - MARGIN_BYTES
   const conversion = conversionsOf(world, project, job.session_id, CONVERSION_TIMEOUT_MS)
-  return withBytes(world.files, project, messages, { most, reads: () => true, conversion }).then(
+  return withFileBytes(world.files, project, messages, {
+    most,
+    reads: () => true,
+    conversion,
+  }).then(
     (shown) => ({ ...job, spec: { ...job.spec, request: { ...request, messages: shown } } }),
     (error: unknown) => {
       world.log.warn(

@@ -18,10 +18,10 @@ import { sizes } from '../../../protocol/workers/socket.ts'
 import { limits, type WorkerEdge } from '../edge.ts'
 import { claimedFrame } from '../frames.ts'
 import { type Claim, expectClaim, type Ready, recordClaim, type Session } from '../session.ts'
-import { claimFilters, eligible, type PreparedFilters } from './eligible.ts'
+import { claimFilters, isEligible, type PreparedFilters } from './eligible.ts'
 import { withdrawReady } from './held-leases.ts'
 import { scheduleHint, sendHint, stopReminders } from './hint.ts'
-import { handleCapacityGain, settle } from './offers.ts'
+import { handleCapacityGain, updateSubscriptions } from './offers.ts'
 
 /** Maximum size of an answer in bytes, without its jobs. */
 const MAX_ENVELOPE_BYTES = 1024
@@ -128,7 +128,7 @@ function flush(edge: WorkerEdge, session: Session): void {
   }
 }
 
-const fits = (job: ClaimedJob, made: Claim): boolean => eligible(job, job.queue, made.wants)
+const fits = (job: ClaimedJob, made: Claim): boolean => isEligible(job, job.queue, made.wants)
 
 /**
  * Answers a claim. If the write fails, nothing more is done here: the failed write has already
@@ -149,6 +149,6 @@ function answer(edge: WorkerEdge, session: Session, made: Claim, jobs: readonly 
   if (made.message_id !== undefined) edge.answers.put(session.id, made.message_id, text)
   if (session.claims.length === 0)
     expectClaim(session, made.wants, made.slots - jobs.length, edge.world.monotonic())
-  settle(edge, session)
+  updateSubscriptions(edge, session)
   if (jobs.length < made.slots || session.ready.length > 0) sendHint(edge, session)
 }

@@ -1,7 +1,7 @@
 /**
  * Determines which jobs a worker may receive, and to which offers its gateway must subscribe. A
  * subject cannot express every filter, so the subscriptions can match more jobs than the filters.
- * Every job is therefore also checked by `eligible`.
+ * Every job is therefore also checked by `isEligible`.
  */
 import type { JobHeader } from '../../../protocol/jobs/rows.ts'
 import { offerCapability } from '../../../protocol/subjects.ts'
@@ -95,7 +95,7 @@ export const claimFilters = (registered: Filters, claim: Filters): Filters => ({
  * - Any other job matches if its queue is listed or no queues are listed, and if its action is
  *   listed or neither actions nor models are listed.
  */
-export function eligible(job: Matched, queue: string, wants: PreparedFilters): boolean {
+export function isEligible(job: Matched, queue: string, wants: PreparedFilters): boolean {
   if (job.executor_kind !== 'customer_worker') return false
   const { environment_id, pinned_only } = wants.filters
   if (job.environment_id ? job.environment_id !== environment_id : pinned_only) return false

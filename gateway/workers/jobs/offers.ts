@@ -27,7 +27,7 @@ import {
   matchingSubscriptions,
   openSince,
 } from './choice.ts'
-import { eligible, type Interest, keyOf, type PreparedFilters } from './eligible.ts'
+import { type Interest, isEligible, keyOf, type PreparedFilters } from './eligible.ts'
 import { scheduleHint } from './hint.ts'
 import { Order } from './order.ts'
 
@@ -54,10 +54,10 @@ export interface OfferSubscription extends Candidates {
  * Updates the subscriptions of a session, and its membership in `claimants`, to match its state.
  * Must be called after every change to the session's slots, claims or filters.
  */
-export function settle(edge: WorkerEdge, session: Session): void {
+export function updateSubscriptions(edge: WorkerEdge, session: Session): void {
   const now = edge.world.monotonic()
   const listens = !edge.stopping && takesJobs(session) && unusedSlots(session) > 0
-  const changed = !settled(session, listens)
+  const changed = !areSubscriptionsCurrent(session, listens)
   if (changed)
     listenTo(
       edge,
@@ -80,7 +80,10 @@ export function settle(edge: WorkerEdge, session: Session): void {
  * session with a claim that has other filters, the subscriptions are not compared, and the result
  * is false. Allocates nothing.
  */
-const settled = ({ listening, wants, claims }: Session, listens: boolean): boolean =>
+const areSubscriptionsCurrent = (
+  { listening, wants, claims }: Session,
+  listens: boolean,
+): boolean =>
   listens
     ? listening.length === 1 &&
       listening[0] === wants &&
@@ -126,7 +129,7 @@ function demand(edge: WorkerEdge, project: string): void {
  * and announces demand if jobs may be taken for it.
  */
 export function handleCapacityGain(edge: WorkerEdge, session: Session): void {
-  settle(edge, session)
+  updateSubscriptions(edge, session)
   if (session.claimant) demand(edge, session.project)
 }
 
@@ -163,7 +166,7 @@ function takeSome(
     for (const { job_id, session } of taken) {
       const { id, instance } = session
       takes.push({ job_id, session: id, instance, ...(losses !== undefined && { losses }) })
-      settle(edge, session)
+      updateSubscriptions(edge, session)
     }
     if (left.length > 0) remindIdle(edge, subscription, offer.queue, left)
     return { gateway: edge.world.node, takes, ...(takes.length === 0 && { busy: true }) }
@@ -214,7 +217,7 @@ function remindIdle(
   if (!first) return
   for (const { sessions } of matchingSubscriptions(subscription, groupOfJob(queue, first))) {
     for (const session of sessions.keys())
-      if (session.claims.length === 0 && left.some((job) => eligible(job, queue, session.wants)))
+      if (session.claims.length === 0 && left.some((job) => isEligible(job, queue, session.wants)))
         scheduleHint(edge, session)
   }
 }

@@ -21,7 +21,7 @@ import { parametersOfTexts } from '../../../protocol/tables/texts.ts'
 import type { ClaimedJob } from '../../../protocol/workers/socket.ts'
 import { callOf } from '../call.ts'
 import { type Handler, NOT_OURS } from '../handler.ts'
-import { refused } from '../refused.ts'
+import { refusedOutcome } from '../refused.ts'
 import { hasTexts } from './act.ts'
 import { forget, recall, remember } from './memory.ts'
 import { callWorkflow, getRun, startRun } from './runs.ts'
@@ -114,7 +114,7 @@ export function builtinActions(service: Service): Handler {
       if (isRefusal(call)) return NOT_OURS
       if (!call) return { status: 'cancelled' }
       const home = await directory.project(project)
-      if (isRefusal(home)) return refused(home)
+      if (isRefusal(home)) return refusedOutcome(home)
       const { principal_id, principal_type } = call.actor
       const agent = getOwn(home.agents, principal_id)
       if (!agent && (principal_type === 'agent' || !isForSteps(job)))
@@ -129,7 +129,9 @@ export function builtinActions(service: Service): Handler {
       const result = await (typeof which === 'string'
         ? perform(which, service, called)
         : callWorkflow(which.workflow)(service, called))
-      return isRefusal(result) ? refused(result) : { status: 'completed', result: { ...result } }
+      return isRefusal(result)
+        ? refusedOutcome(result)
+        : { status: 'completed', result: { ...result } }
     },
   }
 }

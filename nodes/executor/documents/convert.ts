@@ -5,7 +5,7 @@
 import { type OfficeType, officeType } from '../../../gateway/files/office.ts'
 import { documentMarkdown } from './document.ts'
 import { DocumentFault } from './fault.ts'
-import { cut } from './markdown.ts'
+import { cutMarkdown } from './markdown.ts'
 import { slidesMarkdown } from './slides.ts'
 import { workbookMarkdown } from './workbook.ts'
 
@@ -42,5 +42,5 @@ export async function markdownOf(bytes: Uint8Array): Promise<string> {
       'The file is not safe to open: it contains macros, more than 5,000 parts, or more than ' +
         '64 MiB when it is unpacked. Save it without macros, or split it, and upload it again.',
     )
-  return cut(await converters[type](bytes)) || NO_TEXT
+  return cutMarkdown(await converters[type](bytes)) || NO_TEXT
 }

@@ -7,7 +7,7 @@ import mammoth from 'mammoth'
 import { readParts } from './archive.ts'
 import { DocumentFault } from './fault.ts'
 import { markdownOfHtml } from './html.ts'
-import { cut, MAX_MARKDOWN } from './markdown.ts'
+import { cutMarkdown, MAX_MARKDOWN } from './markdown.ts'
 import { readXml } from './xml.ts'
 
 const wanted = /^(\[Content_Types\]\.xml|_rels\/\.rels|word\/(_rels\/)?[^/]+\.(xml|rels))$/
@@ -48,7 +48,7 @@ export async function documentMarkdown(bytes: Uint8Array): Promise<string> {
       const why = error instanceof Error ? error.message : String(error)
       throw new DocumentFault(`The document cannot be read: ${why.slice(0, 500)}`)
     })
-  return cut(markdownOfHtml(value), whole)
+  return cutMarkdown(markdownOfHtml(value), whole)
 }
 
 /**

@@ -17,7 +17,7 @@ const CUT = '[The file is too long: the rest of its text was omitted.]'
  * Cuts a text at `MAX_MARKDOWN` characters. Appends a sentence if anything was left out.
  * @param whole false if something was already left out of the text.
  */
-export const cut = (text: string, whole = true): string =>
+export const cutMarkdown = (text: string, whole = true): string =>
   (whole && text.length <= MAX_MARKDOWN) || text.endsWith(CUT)
     ? text
     : `${text.slice(0, MAX_MARKDOWN)}\n\n${CUT}`

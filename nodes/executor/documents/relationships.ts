@@ -32,7 +32,7 @@ export function relationshipsOf(parts: Parts, part: string): readonly Relationsh
 }
 
 /** Returns the names of the parts that match a pattern, sorted by the number in its first group. */
-export const numbered = (parts: Parts, pattern: RegExp): readonly string[] =>
+export const numberedParts = (parts: Parts, pattern: RegExp): readonly string[] =>
   [...parts.keys()]
     .filter((name) => pattern.test(name))
     .sort((a, b) => Number(pattern.exec(a)?.[1]) - Number(pattern.exec(b)?.[1]))

@@ -5,7 +5,7 @@
 import { type Parts, readParts } from './archive.ts'
 import { DocumentFault } from './fault.ts'
 import { allRows, MAX_MARKDOWN, tableOf } from './markdown.ts'
-import { numbered, relationshipsOf } from './relationships.ts'
+import { numberedParts, relationshipsOf } from './relationships.ts'
 import { readXml } from './xml.ts'
 
 const wanted =
@@ -46,7 +46,7 @@ function slidesOf(parts: Parts): readonly string[] {
         if (part !== undefined && parts.has(part)) ordered.add(part)
       },
     })
-  return ordered.size > 0 ? [...ordered] : numbered(parts, /^ppt\/slides\/slide(\d+)\.xml$/)
+  return ordered.size > 0 ? [...ordered] : numberedParts(parts, /^ppt\/slides\/slide(\d+)\.xml$/)
 }
 
 /**

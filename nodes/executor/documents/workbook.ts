@@ -4,7 +4,7 @@
  */
 import { type Parts, readParts } from './archive.ts'
 import { MAX_MARKDOWN, type Rows, TABLE, tableOf } from './markdown.ts'
-import { numbered, relationshipsOf } from './relationships.ts'
+import { numberedParts, relationshipsOf } from './relationships.ts'
 import { readXml } from './xml.ts'
 
 const wanted =
@@ -35,7 +35,7 @@ export function workbookMarkdown(bytes: Uint8Array): string {
 
 /** Returns the names of sheets by part, in the order of the workbook. Each part occurs once. */
 function sheetsOf(parts: Parts): ReadonlyMap<string, string> {
-  const files = numbered(parts, /^xl\/worksheets\/sheet(\d+)\.xml$/)
+  const files = numberedParts(parts, /^xl\/worksheets\/sheet(\d+)\.xml$/)
   // If sheets were moved or deleted, only the relationships show which part contains which sheet.
   const related = new Map(relationshipsOf(parts, MAIN).map(({ id, part }) => [id, part]))
   const named = new Map<string, string>()

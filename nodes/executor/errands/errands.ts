@@ -7,7 +7,7 @@ import type { Errand } from '../../../protocol/errand.ts'
 import { isRefusal, type Refusal } from '../../../protocol/errors.ts'
 import type { Converter } from '../documents/converter.ts'
 import { type Handler, NOT_OURS } from '../handler.ts'
-import { refused } from '../refused.ts'
+import { refusedOutcome } from '../refused.ts'
 import { convertFile } from './convert.ts'
 import { openExchange } from './exchange.ts'
 import { fireTrigger } from './firing.ts'
@@ -46,7 +46,9 @@ export function errands(asking: CapabilityReader, converter: Converter): Handler
         // The spec contains no errand if the actor no longer has the job.
         const perform = table[errand.errand ?? 'none']
         const result = await perform(asking, project, errand as never, signal)
-        return isRefusal(result) ? refused(result) : { status: 'completed', result: { ...result } }
+        return isRefusal(result)
+          ? refusedOutcome(result)
+          : { status: 'completed', result: { ...result } }
       } catch (error) {
         if (signal.aborted) return NOT_OURS
         throw error

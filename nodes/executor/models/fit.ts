@@ -115,7 +115,7 @@ function newest(messages: readonly ModelMessage[], limit: number): readonly Mode
  * @param texts `dense` after the provider has refused the request, because each character may be a
  * token. All texts are then shortened, and the oldest messages are omitted if this is not enough.
  */
-export function fitted(
+export function fitRequest(
   request: ModelRequest,
   tokens: number,
   texts: keyof typeof CHARACTERS,

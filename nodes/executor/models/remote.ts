@@ -6,17 +6,17 @@
 import type { ToolSet } from 'ai'
 import { watchdog } from '../../../client/watchdog.ts'
 import type { ProviderAccess } from '../../models.ts'
-import { ExecutorFault, failedWith } from '../faults.ts'
+import { ExecutorFault, failedOutcome } from '../faults.ts'
 import type { Outcome } from '../handler.ts'
 import {
-  answered,
+  answeredOutcome,
   type GenerateAnswer,
   type GenerationAttempt,
   type ModelRequest,
 } from '../speech.ts'
 import { collect } from './collect.ts'
 import { faultOf } from './failures.ts'
-import { fitted } from './fit.ts'
+import { fitRequest } from './fit.ts'
 import { toMessages } from './messages.ts'
 import { modelOf, optionsOf, readKey } from './provider.ts'
 import { wellFormed } from './well-formed.ts'
@@ -44,18 +44,18 @@ export function remoteModel({ access, env, silence, now, spread }: Remote): Gene
       let key: string | undefined
       try {
         key = await readKey(access, env)
-        return answered(
+        return answeredOutcome(
           await speak({ ...asked, request: wellFormed(fitting) }, access, key, silence),
         )
       } catch (error) {
         status = (error as { statusCode?: number }).statusCode
-        return failedWith(faultOf(error, asked, now()), asked.attempt, spread(), key)
+        return failedOutcome(faultOf(error, asked, now()), asked.attempt, spread(), key)
       }
     }
-    const outcome = await attempt(fitted(request, tokens, 'usual'))
+    const outcome = await attempt(fitRequest(request, tokens, 'usual'))
     // The request may be too long, because its texts have more tokens than expected.
     const long = outcome.status === 'failed' && status !== undefined && TOO_LONG.includes(status)
-    const dense = long ? fitted(request, tokens, 'dense') : request
+    const dense = long ? fitRequest(request, tokens, 'dense') : request
     return dense === request ? outcome : attempt(dense)
   }
 }

@@ -2,8 +2,8 @@
  * The scripted model. It executes the script in the agent's instructions, including
  * the delays of the script.
  */
-import { ExecutorFault, failedWith } from '../faults.ts'
-import { answered, type GenerateAnswer } from '../speech.ts'
+import { ExecutorFault, failedOutcome } from '../faults.ts'
+import { answeredOutcome, type GenerateAnswer } from '../speech.ts'
 import { play } from './play.ts'
 import { readScript } from './read.ts'
 
@@ -31,7 +31,7 @@ export function scriptedModel(later: (ms: number, run: () => void) => () => void
   return async ({ id, request, attempt, signal, show }) => {
     const script = scriptOf(request.system?.[0]?.text ?? '')
     if ('wrong' in script)
-      return failedWith(
+      return failedOutcome(
         new ExecutorFault('script_invalid', `The script ${script.wrong}.`),
         attempt,
         0,
@@ -41,10 +41,14 @@ export function scriptedModel(later: (ms: number, run: () => void) => () => void
     for (const [index, chunk] of chunks.entries()) {
       if (index > 0) await pause(pace)
       if (signal.aborted)
-        return failedWith(new ExecutorFault('stopped', 'The generation was stopped.'), attempt, 0)
+        return failedOutcome(
+          new ExecutorFault('stopped', 'The generation was stopped.'),
+          attempt,
+          0,
+        )
       show(chunk)
     }
-    return fault ? failedWith(fault, attempt, 0) : answered(message)
+    return fault ? failedOutcome(fault, attempt, 0) : answeredOutcome(message)
 
     function pause(ms: number): Promise<void> | undefined {
       if (ms === 0 || signal.aborted) return undefined

@@ -25,8 +25,9 @@ export interface Neighbours {
    */
   hasNoSubscriber(id: string): Promise<boolean>
   /**
-   * Announces to a node that this node has joined. Resolves with true if the other node is dead, is
-   * now `unsure` (`membership.ts`), or will be `unsure` before it receives further messages.
+   * Announces to a node that this node has joined. Resolves with true if the other node is dead,
+   * has noted the join (`Membership.noteJoin`), or will note one before it receives further
+   * messages.
    */
   greet(id: string): Promise<boolean>
   /** Sends a report. Resolves when the node has it, or does not answer. */
@@ -42,7 +43,7 @@ export const createNeighbours = (bus: Bus): Neighbours => {
     hasNoSubscriber: async (id) => (await ask(id, {}, PROBE_TIMEOUT_MS)) === 'no_responders',
     greet: async (id) => {
       const answer = await ask(id, { joined: true }, LEASE_DURATION_MS)
-      // A node without a subscriber is dead, or has lost its connection and will be `unsure` once
+      // A node without a subscriber is dead, or has lost its connection and will note a join once
       // it reconnects.
       return answer === 'no_responders' || (typeof answer === 'object' && answer.answer === MET)
     },

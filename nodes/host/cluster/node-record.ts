@@ -22,13 +22,14 @@ export interface Observed {
   readonly beat: number
   readonly value: string
   /** When this value was first read, in monotonic milliseconds. */
-  readonly changed: number
+  readonly changedAt: number
   readonly listens: boolean
   readonly shards: readonly string[]
   readonly stops: readonly string[]
   readonly reads: number
   readonly about: AboutNode | undefined
-  gone: boolean
+  /** Whether the last probe found that the node has no subscriber. */
+  unsubscribed: boolean
 }
 
 /** Parses a record that was read for the first time at `now`, in monotonic milliseconds. */
@@ -39,13 +40,13 @@ export function parseNodeRecord(value: string, now: number): Observed {
     member: { id, roles },
     beat,
     value,
-    changed: now,
+    changedAt: now,
     listens,
     shards,
     stops,
     reads,
     about,
-    gone: false,
+    unsubscribed: false,
   }
 }
 

@@ -18,7 +18,7 @@ const UNANSWERED = 3
  * `refused` when the envelope is not stored because the storage accepts no writes or the gate has
  * closed. Retries while the journal cannot be reached.
  */
-export async function settle(
+export async function settleAppend(
   context: ShardContext,
   gate: Pick<WriteGate, 'closed'>,
   data: Uint8Array,

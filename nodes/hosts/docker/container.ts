@@ -135,7 +135,7 @@ function container(
  * Returns the settings of the container that prepares the volume of an environment. The container
  * has no network.
  */
-export const preparation = (task: HostTask, settings: ContainerSettings): object =>
+export const preparationSettings = (task: HostTask, settings: ContainerSettings): object =>
   container(settings, task.environment_id, labelsOf(task, settings), {
     Entrypoint: ['/bin/bash', '-c', prepare(settings.program.needs)],
     Cmd: [],

@@ -19,10 +19,10 @@ import {
   label,
   labelsOf,
   nameOf,
-  preparation,
+  preparationSettings,
   workerContainer,
 } from './container.ts'
-import { createEngine, type Engine, filters, read } from './engine.ts'
+import { createEngine, type Engine, filters, parseResponse } from './engine.ts'
 import { readLog } from './logs.ts'
 import { openPlace } from './place.ts'
 import { watchWorkers } from './watch.ts'
@@ -110,7 +110,7 @@ function providerOf(
     })
   const list = async (id?: string, signal?: AbortSignal) =>
     belonging(
-      read<readonly Listed[]>(
+      parseResponse<readonly Listed[]>(
         await engine.call('GET', '/containers/json', {
           query: { all: 'true', ...ours },
           ...(signal && { signal }),
@@ -136,7 +136,7 @@ function providerOf(
       body: container,
       signal,
     })
-    const { Id } = read<{ readonly Id: string }>(created)
+    const { Id } = parseResponse<{ readonly Id: string }>(created)
     try {
       await engine.call('POST', `/containers/${Id}/start`, { signal })
     } catch (error) {
@@ -195,10 +195,10 @@ function providerOf(
       // An interrupted preparation may have left containers.
       for (const one of await list(id, signal)) await remove(one.Id, signal)
       const name = `${nameOf(id)}-preparation`
-      const container = await run(name, preparation(task, options), signal)
+      const container = await run(name, preparationSettings(task, options), signal)
       try {
         const waited = await engine.call('POST', `/containers/${container}/wait`, { signal })
-        if (read<{ readonly StatusCode: number }>(waited).StatusCode === 0) return
+        if (parseResponse<{ readonly StatusCode: number }>(waited).StatusCode === 0) return
         const { content } = await readLog(engine, container, 'stderr', {
           tail: 10,
           max_bytes: MAX_OUTPUT_LENGTH,
@@ -237,7 +237,7 @@ function providerOf(
       return status === 404 ? undefined : { content: '', truncated: false }
     },
     async inspect() {
-      const { Volumes } = read<{ readonly Volumes: readonly Labelled[] | null }>(
+      const { Volumes } = parseResponse<{ readonly Volumes: readonly Labelled[] | null }>(
         await engine.call('GET', '/volumes', { query: ours }),
       )
       const containers = await list()

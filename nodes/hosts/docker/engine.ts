@@ -57,7 +57,7 @@ export const filters = (wanted: Readonly<Record<string, readonly string[]>>) => 
   filters: JSON.stringify(wanted),
 })
 /** Parses the JSON of a response. */
-export const read = <T>({ body }: EngineAnswer): T => JSON.parse(body.toString()) as T
+export const parseResponse = <T>({ body }: EngineAnswer): T => JSON.parse(body.toString()) as T
 
 function faultOf({ status, body }: EngineAnswer): string {
   try {

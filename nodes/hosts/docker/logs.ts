@@ -3,7 +3,7 @@ import { BLOCK, decodeHeader } from '../../backup/tar.ts'
 import type { LogRequest } from '../provider.ts'
 import { createTail } from '../tail.ts'
 import { folders, type Labels, label } from './container.ts'
-import { type Engine, read } from './engine.ts'
+import { type Engine, parseResponse } from './engine.ts'
 import { createOutputDecoder } from './output.ts'
 
 type Bounds = Pick<LogRequest, 'tail' | 'max_bytes'>
@@ -91,7 +91,7 @@ async function readHistory(engine: Engine, container: string, bounds: Bounds): P
   }
   const found = await engine.call('GET', `/containers/${container}/json`, { accepts: [404] })
   if (found.status === 404) return { content: '', truncated: false }
-  const { Id, Created, Config, State } = read<Described>(found)
+  const { Id, Created, Config, State } = parseResponse<Described>(found)
   const end = [
     `exit code ${State.ExitCode}`,
     ...(State.OOMKilled ? ['memory limit exceeded'] : []),

@@ -4,7 +4,7 @@
  */
 import type { EnvironmentLimits } from '../../config/environments.ts'
 import { label } from './container.ts'
-import { type Engine, read } from './engine.ts'
+import { type Engine, parseResponse } from './engine.ts'
 
 interface Info {
   readonly MemoryLimit?: boolean
@@ -32,13 +32,13 @@ export async function openPlace(
   settings: PlaceSettings,
 ): Promise<{ readonly place: string; readonly isolation: string }> {
   const { installation } = settings
-  const info = read<Info>(await engine.call('GET', '/info'))
-  const version = read<Version>(await engine.call('GET', '/version'))
+  const info = parseResponse<Info>(await engine.call('GET', '/info'))
+  const version = parseResponse<Version>(await engine.call('GET', '/version'))
   const name = `baton-place-${installation}`
   const labels = { [label.installation]: installation, [label.place]: settings.random() }
   // If the volume exists already, the engine keeps it with its labels.
   await engine.call('POST', '/volumes/create', { body: { Name: name, Labels: labels } })
-  const volume = read<{ readonly Labels: Readonly<Record<string, string>> }>(
+  const volume = parseResponse<{ readonly Labels: Readonly<Record<string, string>> }>(
     await engine.call('GET', `/volumes/${name}`),
   )
   return {

@@ -11,7 +11,7 @@ import { backoffMs } from '../../../gateway/timing.ts'
 import type { Clock } from '../../host/ports.ts'
 import type { WorkerExit } from '../provider.ts'
 import { label } from './container.ts'
-import { type Engine, filters, read } from './engine.ts'
+import { type Engine, filters, parseResponse } from './engine.ts'
 
 /** Initial and maximum backoff before the connection to the engine is reopened, in milliseconds. */
 const RETRY = { first: 500, last: 10_000 } as const
@@ -63,7 +63,8 @@ export function watchWorkers(
   async function ended(worker: FollowedWorker): Promise<void> {
     const { project, environment_id, generation, container } = worker
     const described = await engine.call('GET', `/containers/${container}/json`, { accepts: [404] })
-    const state = described.status === 404 ? undefined : read<ContainerState>(described).State
+    const state =
+      described.status === 404 ? undefined : parseResponse<ContainerState>(described).State
     // `compare` may have received a list of running containers from before this container started.
     if (state?.Running || followed.get(environment_id) !== worker || stopped.signal.aborted) return
     followed.delete(environment_id)

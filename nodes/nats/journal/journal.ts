@@ -8,14 +8,14 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { InvalidArgumentError } from '@nats-io/transport-node'
 import { names, subjects } from '../../../protocol/subjects.ts'
 import type { Appended, Journal, Stored } from '../../host/ports.ts'
-import { DamagedEnvelope, opened, sealed } from '../envelope.ts'
+import { DamagedEnvelope, envelopeHeaders, openEnvelope } from '../envelope.ts'
 import {
   codeOf,
   codes,
+  errorText,
   isNoResponders,
   isOutOfSpace,
   isWrongSequence,
-  sentence,
 } from '../failures.ts'
 import { follow } from '../follow.ts'
 import { createSuccession, wasLeader } from '../leader.ts'
@@ -81,7 +81,7 @@ export function createJournal(
       return stored?.message_id === message_id ? { sequence: stored.sequence } : 'conflict'
     } catch (error) {
       nats.log.warn(
-        { event: 'append_conflict_unresolved', partition, shard, reason: sentence(error) },
+        { event: 'append_conflict_unresolved', partition, shard, reason: errorText(error) },
         'append conflict unresolved; outcome unknown',
       )
       return 'unknown'
@@ -100,7 +100,7 @@ export function createJournal(
         const sequence = await nats.publish(
           subjectOf(partition, shard),
           data,
-          sealed(data, message_id, expected),
+          envelopeHeaders(data, message_id, expected),
           timeout,
         )
         appended((performance.now() - started) / 1000, data.length)
@@ -109,7 +109,7 @@ export function createJournal(
         if (isWrongSequence(error))
           return await outcomeOfConflict(partition, shard, message_id, expected)
         if (isOutOfSpace(error)) {
-          refused(sentence(error))
+          refused(errorText(error))
           return 'refused'
         }
         // The message is larger than the server accepts. A retry cannot help.
@@ -125,7 +125,7 @@ export function createJournal(
         if (pause === undefined) {
           doubted()
           nats.log.warn(
-            { event: 'append_outcome_unknown', partition, shard, reason: sentence(error) },
+            { event: 'append_outcome_unknown', partition, shard, reason: errorText(error) },
             'append outcome unknown',
           )
           return 'unknown'
@@ -138,13 +138,13 @@ export function createJournal(
   const last = async (partition: number, shard: number): Promise<Stored | undefined> => {
     const stream = streamOf(partition)
     const found = await newest(nats, stream, subjectOf(partition, shard), REQUEST_TIMEOUT_MS)
-    return found && opened(stream, found.sequence, found.data, found.headers)
+    return found && openEnvelope(stream, found.sequence, found.data, found.headers)
   }
 
   const at = async (partition: number, sequence: number): Promise<Stored | undefined> => {
     const stream = streamOf(partition)
     const found = await messageAt(nats, stream, sequence, REQUEST_TIMEOUT_MS)
-    return found && opened(stream, found.sequence, found.data, found.headers)
+    return found && openEnvelope(stream, found.sequence, found.data, found.headers)
   }
 
   async function* read(
@@ -167,7 +167,7 @@ export function createJournal(
         })
         for await (const message of source.messages) {
           if (!message) break
-          yield opened(stream, message.seq, message.data, message.headers)
+          yield openEnvelope(stream, message.seq, message.data, message.headers)
           next = message.seq + 1
           if (next > end) return
         }
@@ -181,7 +181,7 @@ export function createJournal(
       // A stopping node closes its connection. Further attempts to read would then be useless.
       if (failures >= READ_ATTEMPTS || nats.connection.isClosed())
         throw new Error(
-          `shard ${shard} of ${stream} cannot be read from ${next} to ${end}: ${sentence(reason)}`,
+          `shard ${shard} of ${stream} cannot be read from ${next} to ${end}: ${errorText(reason)}`,
         )
       if (failures > 0) await sleep(100 * 2 ** failures)
     }

@@ -1,6 +1,6 @@
 /** Reads a part of a journal only to check that it is readable, for `storage/verify.ts`. */
 import { names } from '../../../protocol/subjects.ts'
-import { DamagedEnvelope, opened } from '../envelope.ts'
+import { DamagedEnvelope, openEnvelope } from '../envelope.ts'
 import type { Nats } from '../server/connect.ts'
 import { pull } from './pull.ts'
 
@@ -39,7 +39,7 @@ export async function scanJournal(
         const reason = `entries ${next} to ${until} of ${stream} cannot be read`
         return { next: until + 1, outcome: 'damaged', reason }
       }
-      opened(stream, message.seq, message.data, message.headers)
+      openEnvelope(stream, message.seq, message.data, message.headers)
       if (++next > to) break
     }
     return { next, outcome: next > to ? 'sound' : 'silent' }

@@ -8,7 +8,7 @@ import { nuid } from '@nats-io/transport-node'
 import { names, token } from '../../../protocol/subjects.ts'
 import type { Snapshots } from '../../host/ports.ts'
 import { createBlobs } from '../blobs.ts'
-import { isWrongSequence, sentence } from '../failures.ts'
+import { errorText, isWrongSequence } from '../failures.ts'
 import { createLeaderStepDown } from '../leader-stepdown.ts'
 import { type Nats, REQUEST_TIMEOUT_MS, WRITE_TIMEOUT_MS } from '../server/connect.ts'
 import { isMarker, newest } from './newest.ts'
@@ -44,7 +44,7 @@ export function createSnapshots(nats: Nats): Snapshots {
       .delete(object)
       .catch((error: unknown) =>
         nats.log.debug(
-          { event: 'snapshot_deletion_failed', object, reason: sentence(error) },
+          { event: 'snapshot_deletion_failed', object, reason: errorText(error) },
           'old snapshot not deleted',
         ),
       )

@@ -138,5 +138,5 @@ export function lastingFailure(access: Access, error: unknown): string | undefin
 }
 
 /** Returns the message for the operator when no server answered in time. */
-export const unreachable = ({ servers }: Access, error: unknown): string =>
+export const unreachableMessage = ({ servers }: Access, error: unknown): string =>
   `No NATS server answers at ${servers.join(', ')} (${messagesOf(error)}). Start it, or correct BATON_NATS.`

@@ -33,8 +33,8 @@ export interface Nats {
    * Sends a request through the request mux. Frequent traffic must not use `connection.request`.
    */
   readonly ask: RequestMux['ask']
-  readonly tell: RequestMux['tell']
-  readonly sent: RequestMux['sent']
+  readonly send: RequestMux['send']
+  readonly flush: RequestMux['flush']
   /** Orders work at the end of each turn of the event loop, with respect to messages. */
   readonly turnEnd: SendingTurnEnd
   /** Stores a message in a stream. */
@@ -126,11 +126,11 @@ export async function connectNats(options: ConnectOptions): Promise<Nats> {
     for await (const status of connection.status()) {
       if (status.type === 'disconnect') {
         up = false
-        requestMux.lost()
+        requestMux.handleDisconnect()
         log.warn({ event: 'nats_disconnected', server: status.server }, 'NATS disconnected')
       } else if (status.type === 'reconnect') {
         up = true
-        requestMux.found()
+        requestMux.handleReconnect()
         log.info({ event: 'nats_reconnected', server: status.server }, 'NATS reconnected')
         for (const run of [...waiting]) run()
       } else if (
@@ -147,7 +147,8 @@ export async function connectNats(options: ConnectOptions): Promise<Nats> {
         )
       } else if (status.type === 'error' && status.error instanceof PermissionViolationError) {
         const reason = forbidden.tell(status.error)
-        if (status.error.operation === 'publish') requestMux.refused(status.error.subject, reason)
+        if (status.error.operation === 'publish')
+          requestMux.failRequests(status.error.subject, reason)
       } else if (status.type === 'error')
         log.warn({ event: 'nats_error', error: status.error }, 'NATS connection error')
       else if (status.type === 'slowConsumer')
@@ -176,15 +177,15 @@ export async function connectNats(options: ConnectOptions): Promise<Nats> {
         work.then(async (done) => {
           // The server reports violations by earlier subscriptions and messages before it answers
           // the flush.
-          await requestMux.sent()
+          await requestMux.flush()
           await connection.flush().catch(() => {})
           await nextTurn()
           return done
         }),
       ),
     ask: requestMux.ask,
-    tell: requestMux.tell,
-    sent: requestMux.sent,
+    send: requestMux.send,
+    flush: requestMux.flush,
     turnEnd,
     publish: createPublisher(requestMux.ask),
     version,
@@ -196,7 +197,7 @@ export async function connectNats(options: ConnectOptions): Promise<Nats> {
     },
     close: async () => {
       if (connection.isClosed()) return
-      await requestMux.sent()
+      await requestMux.flush()
       // A drain waits for the server's answer, which a disconnected server never sends.
       const drained = up ? connection.drain() : connection.close()
       await Promise.race([

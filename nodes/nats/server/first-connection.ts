@@ -13,7 +13,13 @@ import {
 } from '@nats-io/transport-node'
 import type { Log } from '../../../gateway/ports.ts'
 import { StartFault } from '../../process/fault.ts'
-import { type Access, authenticatorOf, lastingFailure, tlsOf, unreachable } from './access.ts'
+import {
+  type Access,
+  authenticatorOf,
+  lastingFailure,
+  tlsOf,
+  unreachableMessage,
+} from './access.ts'
 import { tlsRefusal } from './tls-refusal.ts'
 
 /**
@@ -126,7 +132,7 @@ export async function firstConnection(
           : [error]
       const lasting = failures.map((failure) => lastingFailure(access, failure)).find(Boolean)
       if (lasting !== undefined) throw new StartFault(lasting)
-      if (left() <= 0) throw new StartFault(unreachable(access, failures[0] ?? error))
+      if (left() <= 0) throw new StartFault(unreachableMessage(access, failures[0] ?? error))
       if (attempt % 10 === 0) log.info({ event: 'nats_waiting', servers }, 'waiting for NATS')
       await sleep(Math.max(0, Math.min(100 * 2 ** attempt, 1000, left())))
     }

@@ -17,7 +17,7 @@ import { Objm } from '@nats-io/obj'
 import { ClosedConnectionError, nanos } from '@nats-io/transport-node'
 import { names, subjects } from '../../../protocol/subjects.ts'
 import { StartFault } from '../../process/fault.ts'
-import { codeOf, codes, forbidden, sentence } from '../failures.ts'
+import { codeOf, codes, errorText, findViolation } from '../failures.ts'
 import { createRegistry } from '../journal/registry.ts'
 import type { Nats } from './connect.ts'
 import type { Namespace } from './namespace.ts'
@@ -186,7 +186,7 @@ export async function retryOperation<T>(
       return await run()
     } catch (error) {
       if (error instanceof StartFault || error instanceof ClosedConnectionError) throw error
-      const missing = forbidden(error)
+      const missing = findViolation(error)
       if (missing) throw missing
       if (codeOf(error) === codes.notEnabledForAccount)
         throw new StartFault(
@@ -197,12 +197,12 @@ export async function retryOperation<T>(
         const check =
           'Check that all NATS servers of the cluster are running ' +
           'with JetStream and free space, and that there are at least BATON_REPLICAS of them.'
-        throw new StartFault(`${what} cannot be set up: ${sentence(error)}. ${check}`)
+        throw new StartFault(`${what} cannot be set up: ${errorText(error)}. ${check}`)
       }
       if (now - loggedAt > 3000) {
         loggedAt = now
         nats.log.info(
-          { event: 'nats_cluster_waiting', what, reason: sentence(error) },
+          { event: 'nats_cluster_waiting', what, reason: errorText(error) },
           'waiting for the NATS cluster',
         )
       }

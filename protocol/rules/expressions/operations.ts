@@ -5,7 +5,7 @@
 import { isJsonObject } from '../json-object.ts'
 import { test } from '../regex/automaton.ts'
 import { compilePattern, type Pattern } from '../regex/pattern.ts'
-import { type Budget, bounded, equal, fail, spend, textOf, typeName } from './values.ts'
+import { type Budget, chargeText, equal, fail, spend, textOf, typeName } from './values.ts'
 
 const finite = (result: number, operator: string): number =>
   Number.isFinite(result) ? result + 0 : fail(`the result of ${operator} is not a finite number`)
@@ -17,7 +17,7 @@ const finite = (result: number, operator: string): number =>
 export function add(a: unknown, b: unknown, budget: Budget): unknown {
   if (typeof a === 'number' && typeof b === 'number') return finite(a + b, '+')
   if (typeof a === 'string' || typeof b === 'string')
-    return bounded(textOf(a, budget) + textOf(b, budget), budget)
+    return chargeText(textOf(a, budget) + textOf(b, budget), budget)
   if (!Array.isArray(a) || !Array.isArray(b))
     return fail(`cannot add ${typeName(a)} and ${typeName(b)}`)
   spend(budget, a.length + b.length)
@@ -108,7 +108,7 @@ function cased(
   if ((value ?? null) === null) return null
   if (typeof value !== 'string') return fail(`${name} needs a text, got ${typeName(value)}`)
   spend(budget, value.length >> 4)
-  return bounded(change(value), budget)
+  return chargeText(change(value), budget)
 }
 
 /**

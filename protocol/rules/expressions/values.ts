@@ -169,7 +169,7 @@ export function chargeSize(value: unknown, sizeBudget: Budget, depth = 0): unkno
  * Returns a string unchanged, and charges work in proportion to its length.
  * @throws ExpressionError if the string is longer than MAX_TEXT_LENGTH, or the budget is exhausted.
  */
-export function bounded(text: string, budget: Budget): string {
+export function chargeText(text: string, budget: Budget): string {
   spend(budget, 1 + (text.length >> 6))
   return text.length > MAX_TEXT_LENGTH
     ? fail(`the text would be longer than ${MAX_TEXT_LENGTH} characters`)

@@ -97,7 +97,12 @@ const asks: Check<'interaction'> = (config, path, scope) => {
       : []),
     ...(spec ? checkQuestion(spec, protocol, below(path, 'spec'), hasTemplate) : []),
     ...(expires_in !== undefined && expires_at !== undefined
-      ? [{ field: below(path, 'expires_at'), message: 'give expires_in or expires_at, not both' }]
+      ? [
+          {
+            field: below(path, 'expires_at'),
+            message: 'give expires_in or expires_at, not both',
+          },
+        ]
       : []),
     ...checkDuration(expires_in, below(path, 'expires_in')),
     ...(expires_in !== undefined && parseDuration(expires_in) === 0

@@ -102,7 +102,7 @@ const shown = ({ name, one, group = [] }: Entry): ShownTool =>
  * @param brand lower-case brand.
  * @param output output schema of the turn, if it has one.
  */
-export function presented(
+export function presentTools(
   definition: TurnDefinition,
   brand: string,
   output: JsonObject | undefined,
@@ -198,7 +198,11 @@ export function operationOf(
   if (!entry)
     return {
       kind: 'fault',
-      text: `There is no tool ${JSON.stringify(name)}. Tools: ${presented(definition, brand, output)
+      text: `There is no tool ${JSON.stringify(name)}. Tools: ${presentTools(
+        definition,
+        brand,
+        output,
+      )
         .map((tool) => tool.name)
         .join(', ')}`,
     }

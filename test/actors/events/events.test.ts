@@ -5,7 +5,7 @@
 import t from 'tap'
 import type { AnyActor } from '../../../actors/actor.ts'
 import { eventsActor } from '../../../actors/events/events.ts'
-import { reduced } from '../../../actors/events/reduced.ts'
+import { reducePayload } from '../../../actors/events/reduce-payload.ts'
 import type { SourcesState } from '../../../actors/events/state.ts'
 import {
   type ConditionFaults,
@@ -343,15 +343,15 @@ t.test('an event whose chain is too long starts no run but resumes waiting ones'
 
 t.test('a large event loses its largest members', async (t) => {
   const large = 'x'.repeat(200_000)
-  t.strictSame(reduced({ a: large, n: 1 }), { a: large, n: 1 })
-  t.strictSame(reduced({ a: large, b: `${large}y`, n: 1 }), {
+  t.strictSame(reducePayload({ a: large, n: 1 }), { a: large, n: 1 })
+  t.strictSame(reducePayload({ a: large, b: `${large}y`, n: 1 }), {
     a: large,
     b: null,
     n: 1,
     truncated: true,
   })
   t.strictSame(
-    reduced(Object.fromEntries(Array.from({ length: 40_000 }, (_, i) => [`name${i}`, i]))),
+    reducePayload(Object.fromEntries(Array.from({ length: 40_000 }, (_, i) => [`name${i}`, i]))),
     { truncated: true },
   )
   t.match(publish(scene(), { event: { a: large, b: large } }).events, [

@@ -5,7 +5,7 @@
  */
 import fc from 'fast-check'
 import t from 'tap'
-import { outcomeOf, satisfied } from '../../../protocol/interactions/resolve.ts'
+import { isSatisfied, outcomeOf } from '../../../protocol/interactions/resolve.ts'
 import { START } from '../../support/given.ts'
 import { type After, type Asked, asked, by, record } from './story.ts'
 
@@ -180,9 +180,9 @@ t.test('more answers never undo a satisfied policy, and each person counts once'
         const policy = { type, threshold: Math.min(threshold, count) }
         let before = false
         for (let n = 0; n <= people.length; n++) {
-          const now = satisfied(policy, targets, people.slice(0, n))
+          const now = isSatisfied(policy, targets, people.slice(0, n))
           if (before && !now) return false
-          if (now !== satisfied(policy, targets, [...new Set(people.slice(0, n))])) return false
+          if (now !== isSatisfied(policy, targets, [...new Set(people.slice(0, n))])) return false
           before = now
         }
         return true

@@ -7,10 +7,10 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import t from 'tap'
-import { program } from '../../../nodes/commands/child.ts'
+import { programArguments } from '../../../nodes/commands/child.ts'
 
 t.test('output to a full disk is a mistake', { skip: !existsSync('/dev/full') }, async (t) => {
-  const child = spawn(process.execPath, [...program(), 'completion', 'bash'], {
+  const child = spawn(process.execPath, [...programArguments(), 'completion', 'bash'], {
     stdio: ['ignore', openSync('/dev/full', 'w'), 'pipe'],
   })
   const [notes, [code]] = await Promise.all([
@@ -40,7 +40,15 @@ t.test('an interrupted export leaves no incomplete file', async (t) => {
   const begun = once(watcher, 'change')
   const child = spawn(
     process.execPath,
-    [...program(), 'table', 'export', 'orders', join(folder, 'orders.csv'), '--key', 'bat_k'],
+    [
+      ...programArguments(),
+      'table',
+      'export',
+      'orders',
+      join(folder, 'orders.csv'),
+      '--key',
+      'bat_k',
+    ],
     { env: { ...process.env, BATON_URL: url }, stdio: ['ignore', 'ignore', 'pipe'] },
   )
   await begun
@@ -68,7 +76,7 @@ t.test('an interrupted copy to an environment leaves no incomplete file', async 
   const target = 'env_01JZ3M0Q0R8XG4V2T6Y9ABCDEF:big'
   const child = spawn(
     process.execPath,
-    [...program(), 'env', 'cp', file, target, '--key', 'bat_k'],
+    [...programArguments(), 'env', 'cp', file, target, '--key', 'bat_k'],
     {
       env: { ...process.env, BATON_URL },
       stdio: 'ignore',
@@ -84,7 +92,7 @@ t.test('a folder as standard input is a mistake', async (t) => {
   const folder = openSync(t.testdir({}), 'r')
   const child = spawn(
     process.execPath,
-    [...program(), 'artifact', 'put', '-', '--name', 'x', '--key', 'bat_k'],
+    [...programArguments(), 'artifact', 'put', '-', '--name', 'x', '--key', 'bat_k'],
     {
       env: { ...process.env, BATON_URL: 'http://127.0.0.1:1' },
       stdio: [folder, 'ignore', 'pipe'],
@@ -98,7 +106,7 @@ t.test('a folder as standard input is a mistake', async (t) => {
 
 t.test('a command succeeds although its remarks are not read', async (t) => {
   const env = { ...process.env, BATON_CONFIG: `${t.testdirName}-none/profiles.json` }
-  const child = spawn(process.execPath, [...program(), 'profile', 'list'], {
+  const child = spawn(process.execPath, [...programArguments(), 'profile', 'list'], {
     env,
     stdio: ['ignore', 'pipe', 'pipe'],
   })

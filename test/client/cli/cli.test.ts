@@ -8,7 +8,7 @@ import { Command } from 'commander'
 import t from 'tap'
 import { addClientCommands } from '../../../client/cli/commands.ts'
 import { connectionOf } from '../../../client/cli/connection/connection.ts'
-import { callable, catalog, described, exampleOf } from '../../../client/cli/derived.ts'
+import { callable, catalog, describeFields, exampleOf } from '../../../client/cli/derived.ts'
 import { explain } from '../../../client/cli/explain.ts'
 import { type Field, fieldsOf, inputOf, readValue, slotsOf } from '../../../client/cli/fields.ts'
 import { Mistake } from '../../../client/cli/mistake.ts'
@@ -230,7 +230,10 @@ t.test('`call` lists the operations, and the help of each lists its fields', asy
   t.equal(printed[0], catalog())
   t.match(catalog(), /run\.start +Start a run of a workflow or of an inline spec\n/)
   t.notMatch(catalog(), /project_steps/, 'older forms are not advertised')
-  t.match(described('run.signal', api['run.signal']), / id +text {2}required\n {2}name +text\n/)
+  t.match(
+    describeFields('run.signal', api['run.signal']),
+    / id +text {2}required\n {2}name +text\n/,
+  )
   for (const [name, row] of callable)
     t.ok(exampleOf(name, row).startsWith(`${name.split('.')[0]} `))
 })

@@ -1,5 +1,5 @@
 /** The entry point of the inspection, which a browser test bundles and injects into pages. */
 import { look } from './inspect.ts'
-import { settle, walk } from './walk.ts'
+import { waitForData, walk } from './walk.ts'
 
-Object.assign(globalThis, { inspection: { look, settle, walk } })
+Object.assign(globalThis, { inspection: { look, settle: waitForData, walk } })

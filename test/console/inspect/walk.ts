@@ -7,7 +7,7 @@ import { type Findings, look } from './inspect.ts'
 
 const frame = (): Promise<unknown> => new Promise(requestAnimationFrame)
 /** Waits until the page shows its data, for about 60 frames at most. */
-export async function settle(): Promise<void> {
+export async function waitForData(): Promise<void> {
   await frame()
   for (let n = 0; n < 60 && document.querySelector('.skeleton, button[aria-busy=true]'); n++)
     await frame()
@@ -74,14 +74,14 @@ export async function walk(most: number): Promise<Walked> {
     if (location.pathname !== home) {
       history.back()
       for (let n = 0; n < 120 && location.pathname !== home; n++) await frame()
-      await settle()
+      await waitForData()
     }
   }
   const use = async (button: HTMLElement, where: string): Promise<void> => {
     used.add(kindOf(button))
     if (everywhere.has(kindOf(button))) usedOnce.add(kindOf(button))
     button.click()
-    await settle()
+    await waitForData()
     const menu = document.querySelector('.menu-list:popover-open')
     note(`${where} > ${kindOf(button)}`)
     const items = menu?.querySelectorAll('button').length ?? 0
@@ -95,18 +95,18 @@ export async function walk(most: number): Promise<Walked> {
       if (!item || AVOIDED.test(labelOf(item))) continue
       const name = kindOf(item)
       item.click()
-      await settle()
+      await waitForData()
       note(`${where} > ${kindOf(button)} > ${name}`)
     }
     await back()
   }
   const part = async (where: string): Promise<void> => {
-    await settle()
+    await waitForData()
     for (let round = 0; round < 3; round++) {
       const folded = document.querySelectorAll<HTMLElement>('main details:not([open]) > summary')
       if (folded.length === 0) break
       for (const summary of [...folded].slice(0, 40)) summary.click()
-      await settle()
+      await waitForData()
     }
     note(where)
     for (let n = 0; n < most; n++) {

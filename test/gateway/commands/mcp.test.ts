@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import fc from 'fast-check'
 import t from 'tap'
-import { progressSpelling, reader } from '../../../gateway/mcp/progress.ts'
+import { createProgressReader, progressSpelling } from '../../../gateway/mcp/progress.ts'
 import { shownNames } from '../../../gateway/mcp/tools.ts'
 import { checkMessage } from '../../../protocol/mcp/messages.ts'
 
@@ -60,7 +60,7 @@ t.test('a reader counts all events, describes some, and forwards the final frame
       ...(step_key !== undefined && { step_key }),
     })
   const seen: unknown[] = []
-  const read = reader({
+  const read = createProgressReader({
     event: (...given) => seen.push(given),
     farewell: (frame) => seen.push(frame),
     over: () => seen.push('over'),

@@ -9,7 +9,7 @@ import { inspect } from '../../../gateway/files/file.ts'
 import { boundaryOf, type Part, partsOf } from '../../../gateway/files/multipart.ts'
 import { pagesOf } from '../../../gateway/files/pdf.ts'
 import { createSemaphore } from '../../../gateway/files/semaphore.ts'
-import { withBytes } from '../../../gateway/sessions/inline.ts'
+import { withFileBytes } from '../../../gateway/sessions/inline.ts'
 import { isRefusal } from '../../../protocol/errors.ts'
 import { limits } from '../../../protocol/sessions/limits.ts'
 
@@ -241,7 +241,7 @@ t.test('a request includes the files that fit and that the model reads', async (
     },
   ]
   const sent = async (most: number, reads = true) =>
-    (await withBytes(files, 'p', messages, { most, reads: () => reads }))[0]?.content
+    (await withFileBytes(files, 'p', messages, { most, reads: () => reads }))[0]?.content
   t.match(await sent(1000), [
     { source: { type: 'text', data: 'text "of" a file' } },
     { source: { type: 'base64', media_type: 'image/png', data: png.toString('base64') } },
@@ -265,7 +265,7 @@ t.test('a request includes the files that fit and that the model reads', async (
     'quotes count as they are sent',
   )
   await t.rejects(
-    withBytes(
+    withFileBytes(
       {
         get: async () => {
           throw new Error('down')

@@ -1,7 +1,7 @@
 /** Turns that show Office files whose conversion is in progress, has failed or has succeeded. */
 import t from 'tap'
 import { conversionsOf } from '../../../gateway/sessions/conversions.ts'
-import { withBytes } from '../../../gateway/sessions/inline.ts'
+import { withFileBytes } from '../../../gateway/sessions/inline.ts'
 
 type World = Parameters<typeof conversionsOf>[0]
 type Conversion = { readonly state: 'converting' | 'ready' | 'failed'; readonly error?: string }
@@ -30,7 +30,7 @@ function sessionWith(store: Map<string, Buffer>, states: (Conversion | null)[]) 
     source: { type: 'artifact', artifact_id: 'art_1' },
   }
   return async (session_id: string | undefined, patience: number) => {
-    const [shown] = await withBytes(
+    const [shown] = await withFileBytes(
       { get: async (name) => store.get(name) },
       'p',
       [{ role: 'user', content: [block] }],

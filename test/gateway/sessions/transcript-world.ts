@@ -126,8 +126,8 @@ export class Meeting {
         now: () => this.#clock,
         later,
         age: 55_000,
-        slow() {},
-        given() {},
+        countFallback() {},
+        countSent() {},
       }),
       dialects: {
         v1: numberedDialect('ses_1', 5000),

@@ -5,7 +5,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import type { Sink } from '../../../gateway/http/respond.ts'
-import { watched } from '../../../gateway/streams/channel-stream.ts'
+import { endOnRevocation } from '../../../gateway/streams/channel-stream.ts'
 import { frame } from '../../../gateway/streams/sse.ts'
 
 /** Creates a sink that records everything written before its end. */
@@ -72,7 +72,7 @@ t.test('a stream ends with the event that revokes access to the channel', (t) =>
         // The view granted access as of the cursor `at`. Earlier events have no effect on the
         // access.
         const sink = kept()
-        const stream = watched(sink, 'me', { private: member, member, at })
+        const stream = endOnRevocation(sink, 'me', { private: member, member, at })
         let mine = member
         let closed = member
         let wanted = 0
@@ -96,7 +96,7 @@ t.test('a stream ends with the event that revokes access to the channel', (t) =>
 })
 t.test('other text than frames is passed on', (t) => {
   const sink = kept()
-  const stream = watched(sink, 'me', { private: true, member: true, at: 0 })
+  const stream = endOnRevocation(sink, 'me', { private: true, member: true, at: 0 })
   for (const other of [': keepalive\n\n', 'retry: 100\n\n', 'event: stream.reset\ndata: {}\n\n'])
     stream.write(other)
   t.equal(sink.frames.length, 3)

@@ -40,9 +40,9 @@ function stage() {
 
 t.test('clients of a sequence share a follower until the last one has left', async (t) => {
   const it = stage()
-  const first = it.pool.hold('a', it.member('a'))
-  const second = it.pool.hold('a', it.member('another a'))
-  const other = it.pool.hold('b', it.member('b'))
+  const first = it.pool.acquire('a', it.member('a'))
+  const second = it.pool.acquire('a', it.member('another a'))
+  const other = it.pool.acquire('b', it.member('b'))
   t.equal(second.member, first.member)
   t.same(it.pool.members(), [first.member, other.member])
   t.equal(it.open(), 2)
@@ -52,13 +52,13 @@ t.test('clients of a sequence share a follower until the last one has left', asy
   second.release()
   t.same(it.log, ['close a'])
   t.equal(it.open(), 1)
-  const again = it.pool.hold('a', it.member('new a'))
+  const again = it.pool.acquire('a', it.member('new a'))
   t.not(again.member, first.member, 'a later client gets a new follower')
 })
 
 t.test('followers in use are checked again and again', async (t) => {
   const it = stage()
-  const { release } = it.pool.hold('a', it.member('a'))
+  const { release } = it.pool.acquire('a', it.member('a'))
   it.pass()
   it.pass()
   t.same(it.log, ['check a', 'check a'])

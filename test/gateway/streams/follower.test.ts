@@ -67,8 +67,8 @@ t.test(
       now: () => 0,
       later: () => () => {},
       age: 1,
-      slow() {},
-      given() {},
+      countFallback() {},
+      countSent() {},
     })
     const dialect: Dialect = {
       name: 'v2',
@@ -220,8 +220,8 @@ t.test(
       now: () => 0,
       later: () => () => {},
       age: 1,
-      slow() {},
-      given() {},
+      countFallback() {},
+      countSent() {},
     })
     const dialect = numberedDialect('ses_1', 0)
     const connect = async () => {
@@ -299,8 +299,8 @@ t.test('a stream without turns stays open during a compaction', async (t) => {
       return () => void timers.splice(timers.indexOf(run) >>> 0, 1)
     },
     age: 1,
-    slow() {},
-    given() {},
+    countFallback() {},
+    countSent() {},
   })
   let given = ''
   const sink = {
@@ -368,8 +368,8 @@ t.test('missed changes are sent in their order to a client that has joined', asy
     now: () => 0,
     later: () => () => {},
     age: 1,
-    slow() {},
-    given() {},
+    countFallback() {},
+    countSent() {},
   })
   let given = ''
   const write = (piece: Uint8Array | string) => void (given += Buffer.from(piece).toString())

@@ -4,7 +4,7 @@
  */
 import fc from 'fast-check'
 import t from 'tap'
-import { eligible, prepareFilters } from '../../../gateway/workers/jobs/eligible.ts'
+import { isEligible, prepareFilters } from '../../../gateway/workers/jobs/eligible.ts'
 import { sizes } from '../../../protocol/workers/socket.ts'
 import { hand, header, leased, PROJECT, scene, sessionOf, settle } from './workers.ts'
 
@@ -360,13 +360,13 @@ t.test('eligibility', async (t) => {
     ['an unpinned job, for a bound worker', header(1), { environment_id: 'e' }, true],
   ] as const
   for (const [name, job, filters, may] of cases)
-    t.equal(eligible(job, 'q', prepareFilters(filters)), may, name)
+    t.equal(isEligible(job, 'q', prepareFilters(filters)), may, name)
   const wide = prepareFilters({
     queues: Array.from({ length: 30 }, (_, i) => `q${i}`),
     action_names: Array.from({ length: 30 }, (_, i) => `a${i}`),
   })
   t.equal(wide.interests.length, 30, 'many queues are listened to as any')
-  t.notOk(eligible(header(1, { action_name: 'a1' }), 'q99', wide), 'but not taken from')
+  t.notOk(isEligible(header(1, { action_name: 'a1' }), 'q99', wide), 'but not taken from')
 })
 
 t.test('a worker never holds more jobs than its limit, for any sequence of messages', async (t) => {

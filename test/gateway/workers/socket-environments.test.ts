@@ -1,6 +1,6 @@
 /** Workers of environments on the worker socket: registration, and the jobs that they accept. */
 import t from 'tap'
-import { eligible, prepareFilters } from '../../../gateway/workers/jobs/eligible.ts'
+import { isEligible, prepareFilters } from '../../../gateway/workers/jobs/eligible.ts'
 import { makeId } from '../../../protocol/ids.ts'
 import { header, PROJECT, scene, sessionOf, settle } from './workers.ts'
 
@@ -51,11 +51,11 @@ t.test('the worker of an environment receives only jobs that are pinned to it', 
   t.equal(it.offer([header(1)]), undefined, 'its gateway does not listen to other jobs')
   t.equal(it.offer([header(2, { environment_id: ENV })])?.takes.length, 1)
   const wants = prepareFilters({ environment_id: ENV, pinned_only: true })
-  t.notOk(eligible(header(1), 'default', wants))
-  t.notOk(eligible(header(1, { environment_id: OTHER }), 'default', wants))
-  t.ok(eligible(header(1, { environment_id: ENV }), 'default', wants))
+  t.notOk(isEligible(header(1), 'default', wants))
+  t.notOk(isEligible(header(1, { environment_id: OTHER }), 'default', wants))
+  t.ok(isEligible(header(1, { environment_id: ENV }), 'default', wants))
   t.ok(
-    eligible(header(1), 'default', prepareFilters({ environment_id: ENV })),
+    isEligible(header(1), 'default', prepareFilters({ environment_id: ENV })),
     'a label does not bind',
   )
 })

@@ -34,7 +34,7 @@ function cluster() {
       own,
       membership,
     )
-    membership.report(() => host.failures())
+    membership.reportStops(() => host.failures())
     const joined = membership.start(() => host.round())
     await world.clock.advance(2500)
     await joined

@@ -80,13 +80,17 @@ t.test(
     }
     await live({ leaving: 7, restarted: 7, silent: 7 })
     await live({ leaving: 8, restarted: 8, silent: 8 })
-    t.equal(a.ended(), 0, 'a join ends no lifetime')
+    t.equal(a.endedGateways(), 0, 'a join ends no lifetime')
     await live({ leaving: 9 }, [])
-    t.equal(a.ended(), 1)
+    t.equal(a.endedGateways(), 1)
     await live({ restarted: 1, silent: 9 })
-    t.equal(a.ended(), 2, 'killed and started again under its name before its lease had lapsed')
+    t.equal(
+      a.endedGateways(),
+      2,
+      'killed and started again under its name before its lease had lapsed',
+    )
     for (let beat = 2; beat < 8; beat++) await live({ restarted: beat })
-    t.equal(a.ended(), 3)
+    t.equal(a.endedGateways(), 3)
   },
 )
 
@@ -163,7 +167,7 @@ t.test(
         hasNoSubscriber,
         greet: async (id) => {
           t.equal(id, 'a')
-          if (answers === 'all') a.unsure()
+          if (answers === 'all') a.noteJoin()
           return answers === 'all'
         },
       })
@@ -275,7 +279,7 @@ t.test(
     const waits = async () => {
       const from = clock.elapsed()
       let over = false
-      void a.buried('b').then(() => {
+      void a.waitUntilStale('b').then(() => {
         over = true
       })
       for (await clock.advance(0); !over; ) await clock.advance(10)
@@ -291,7 +295,7 @@ t.test(
     t.ok((await waits()) > 1100)
     t.notOk(b.fresh())
     t.equal(await waits(), 0)
-    t.equal(await a.buried('unheard of'), undefined)
+    t.equal(await a.waitUntilStale('unheard of'), undefined)
   },
 )
 

@@ -141,7 +141,7 @@ t.test(
     t.equal(await claim('first'), 'first holds it')
     const first = new Membership(registry, clock, { id: 'n', roles: ['shards'] })
     const told: string[] = []
-    first.hold({
+    first.useClaim({
       self: instance('first'),
       revision: registry.values.get('node.n')?.revision ?? 0,
       superseded: ({ message }) => void told.push(message),

@@ -63,8 +63,8 @@ t.test('an answer after a reconnection is not reported as a missing permission',
   const publish = (subject: string) =>
     shards.permitted(
       (async () => {
-        shards.tell(subject, Empty)
-        await shards.sent()
+        shards.send(subject, Empty)
+        await shards.flush()
       })(),
     )
   await publish(reply)

@@ -2,7 +2,7 @@
 import t from 'tap'
 import { authenticityOf } from '../../../nodes/mail/authenticity.ts'
 import { authorOf, parseMessage } from '../../../nodes/mail/message.ts'
-import { measured } from '../../../nodes/mail/raw-message.ts'
+import { measureMessage } from '../../../nodes/mail/raw-message.ts'
 
 const records: Readonly<Record<string, string>> = {
   'evil.example': 'v=spf1 ip4:127.0.0.1 -all',
@@ -16,7 +16,7 @@ const resolver = async (name: string): Promise<string[][]> => {
 /** Authenticates a message that a server of evil.example sends. */
 async function check(header: string) {
   const raw = Buffer.from(`${header}\r\n\r\ntext\r\n`)
-  const size = measured(raw)
+  const size = measureMessage(raw)
   if ('error' in size) throw new Error(size.error)
   const transaction = {
     ip: '127.0.0.1',

@@ -111,7 +111,7 @@ t.test('publishing continues after an outage of the server', async (t) => {
   two.connection.subscribe('silent', { callback: () => {} })
   await two.connection.flush()
   const unanswered = failure(one.ask('silent', bytes('x'), undefined, 60_000))
-  await one.sent()
+  await one.flush()
   const restart = await kill()
   t.ok((await unanswered) instanceof Disconnected, 'pending requests fail at once')
   // The message is written to a closing socket, or not at all. In both cases, the failure is

@@ -10,7 +10,7 @@ import { wrongNetwork } from '../../../nodes/outbound/addresses.ts'
 import { AddressRefused, createGuard } from '../../../nodes/outbound/guard.ts'
 import type { Resolve } from '../../../nodes/outbound/lookups.ts'
 import { createPost, type Sending } from '../../../nodes/outbound/post.ts'
-import { signed } from '../../../nodes/outbound/sign.ts'
+import { signedHeaders } from '../../../nodes/outbound/sign.ts'
 import { createVet } from '../../../nodes/outbound/vet.ts'
 import { createSecretBox } from '../../../nodes/storage/secret-box.ts'
 
@@ -279,7 +279,7 @@ t.test('options allow plain HTTP to permitted addresses, and truncated answers',
 t.test('the signature matches the published example', async (t) => {
   const key = Uint8Array.from({ length: 32 }, (_, i) => i)
   const body = '{"type":"ping","data":{"webhook_id":"wbh_0a1b2c3d4e5f6g7h"}}'
-  const headers = signed({
+  const headers = signedHeaders({
     brand: 'Service',
     key,
     delivery_id: 'whd_7h6g5f4e3d2c1b0a',

@@ -2,8 +2,8 @@
 import t from 'tap'
 import {
   appliedHashes,
-  canonical,
-  configured,
+  canonicalJson,
+  configuredFields,
   differencesOf,
   driftOf,
   withReferences,
@@ -18,10 +18,10 @@ const differing = (type: ResourceTypeName, wanted: object, record: object) =>
   )
 
 t.test('the canonical form does not depend on the order of members', async (t) => {
-  t.equal(canonical({ b: [{ d: 1, c: 2 }], a: null }), '{"a":null,"b":[{"c":2,"d":1}]}')
-  t.equal(canonical({ a: undefined, b: 1 }), canonical({ b: 1 }))
-  t.not(canonical([1, 2]), canonical([2, 1]))
-  t.equal(canonical(undefined), '')
+  t.equal(canonicalJson({ b: [{ d: 1, c: 2 }], a: null }), '{"a":null,"b":[{"c":2,"d":1}]}')
+  t.equal(canonicalJson({ a: undefined, b: 1 }), canonicalJson({ b: 1 }))
+  t.not(canonicalJson([1, 2]), canonicalJson([2, 1]))
+  t.equal(canonicalJson(undefined), '')
 })
 t.test('omitted fields are not compared, empty ones mean that the record has none', async (t) => {
   const record = { name: 'n', description: 'd', tags: { a: '1' }, allowed_tools: ['x'] }
@@ -34,12 +34,15 @@ t.test('omitted fields are not compared, empty ones mean that the record has non
     differing('skill', { description: '', tags: {}, allowed_tools: [] }, { name: 'n' }),
     [],
   )
-  t.strictSame(configured('skill', { key: 'k', name: 'n', description: '', moved_from: 'x' }), {
-    name: 'n',
-    description: '',
-  })
   t.strictSame(
-    configured('skill', { key: 'k', name: 'n', description: undefined }),
+    configuredFields('skill', { key: 'k', name: 'n', description: '', moved_from: 'x' }),
+    {
+      name: 'n',
+      description: '',
+    },
+  )
+  t.strictSame(
+    configuredFields('skill', { key: 'k', name: 'n', description: undefined }),
     { name: 'n' },
     'an undefined member is an omitted one',
   )

@@ -5,7 +5,7 @@ import {
   idOf,
   isSymbol,
   placeOf,
-  resolved,
+  resolveReferences,
 } from '../../../protocol/blueprints/references.ts'
 import { isRefusal } from '../../../protocol/errors.ts'
 import { bound, desk, free, planned, project, refusal, request, stepsOf } from './given.ts'
@@ -100,11 +100,11 @@ t.test('references in commands', async (t) => {
     [{}, { toolkits: ['=toolkit/new', 'kit_own'] }, { agent: '=agent/a' }],
   )
   const ids = { [placeOf('toolkit', 'new')]: 'kit_9', [placeOf('agent', 'a')]: 'agt_9' }
-  t.strictSame(resolved(['=toolkit/new', 'kit_own'], ids), ['kit_9', 'kit_own'])
-  t.equal(resolved('=agent/a', ids), 'agt_9')
-  t.equal(resolved('=agent/none', ids), '=agent/none')
-  t.equal(resolved('=agent/constructor', {}), '=agent/constructor')
-  t.equal(resolved(7, ids), 7)
+  t.strictSame(resolveReferences(['=toolkit/new', 'kit_own'], ids), ['kit_9', 'kit_own'])
+  t.equal(resolveReferences('=agent/a', ids), 'agt_9')
+  t.equal(resolveReferences('=agent/none', ids), '=agent/none')
+  t.equal(resolveReferences('=agent/constructor', {}), '=agent/constructor')
+  t.equal(resolveReferences(7, ids), 7)
   t.ok(isSymbol('=x'))
   t.notOk(isSymbol('x'))
   t.ok(hasSymbol(['x', '=x']))

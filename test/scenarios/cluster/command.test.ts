@@ -8,16 +8,20 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:f
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
-import { program } from '../../../nodes/commands/child.ts'
+import { programArguments } from '../../../nodes/commands/child.ts'
 import { skipped } from '../../nodes/hosts/local/stage.ts'
 import { until } from '../support/given.ts'
 
 const data = mkdtempSync(join(tmpdir(), 'baton-cluster-'))
 const flags = ['--port', '0', '--rate-key', '70', '--brand', 'Acme', '--data', data]
-const cluster: ChildProcess = spawn(process.execPath, [...program(), 'cluster', ...flags], {
-  env: { ...process.env, BATON_LOG_LEVEL: process.env['BATON_TEST_LOG'] ?? 'silent' },
-  stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
-})
+const cluster: ChildProcess = spawn(
+  process.execPath,
+  [...programArguments(), 'cluster', ...flags],
+  {
+    env: { ...process.env, BATON_LOG_LEVEL: process.env['BATON_TEST_LOG'] ?? 'silent' },
+    stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
+  },
+)
 const exited = once(cluster, 'exit')
 t.teardown(async () => {
   cluster.kill('SIGTERM')

@@ -10,7 +10,7 @@ import { join } from 'node:path'
 import { jetstreamManager } from '@nats-io/jetstream'
 import { connect, nkeys } from '@nats-io/transport-node'
 import t, { type Test } from 'tap'
-import { program } from '../../../nodes/commands/child.ts'
+import { programArguments } from '../../../nodes/commands/child.ts'
 import { readConfig } from '../../../nodes/config.ts'
 import {
   accountRoles,
@@ -89,7 +89,7 @@ async function works(t: Test, settings: Settings): Promise<void> {
 /** Returns the exit code and standard error of a process that cannot start. */
 function endOf(settings: Settings): Promise<{ code: number | null; text: string }> {
   return new Promise((done, failed) => {
-    const child = spawn(process.execPath, [...program(), 'node'], {
+    const child = spawn(process.execPath, [...programArguments(), 'node'], {
       env: { ...process.env, ...complete(settings) },
       stdio: ['ignore', 'ignore', 'pipe'],
       timeout: 60_000,

@@ -7,7 +7,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
-import { program } from '../../../nodes/commands/child.ts'
+import { programArguments } from '../../../nodes/commands/child.ts'
 import { natsServers, settingsFor } from '../support/clusters.ts'
 
 t.setTimeout(180_000)
@@ -27,7 +27,7 @@ interface Started {
 }
 let started = 0
 function start(): Started {
-  const child = spawn(process.execPath, [...program(), 'node'], {
+  const child = spawn(process.execPath, [...programArguments(), 'node'], {
     env: {
       ...process.env,
       ...settingsFor(servers),

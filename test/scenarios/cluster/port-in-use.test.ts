@@ -6,7 +6,7 @@ import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
-import { program } from '../../../nodes/commands/child.ts'
+import { programArguments } from '../../../nodes/commands/child.ts'
 
 const data = mkdtempSync(join(tmpdir(), 'baton-cluster-'))
 const holder = createServer()
@@ -18,7 +18,7 @@ t.teardown(() => {
 })
 
 t.test('the cluster stops with one sentence and the exit code 1', async (t) => {
-  const args = [...program(), 'cluster', '--port', String(port), '--data', data]
+  const args = [...programArguments(), 'cluster', '--port', String(port), '--data', data]
   const cluster = spawn(process.execPath, args, {
     env: { ...process.env, BATON_LOG_LEVEL: 'silent' },
     stdio: ['ignore', 'ignore', 'pipe', 'ipc'],

@@ -8,7 +8,7 @@ import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { join } from 'node:path'
 import t from 'tap'
 import { openTerminal } from '../../../client/environment/terminal.ts'
-import { program } from '../../../nodes/commands/child.ts'
+import { programArguments } from '../../../nodes/commands/child.ts'
 import type { WorkerLaunch } from '../../../nodes/hosts/provider.ts'
 import { MemoryPlace } from '../../support/memory-provider.ts'
 import { service } from '../../support/service.ts'
@@ -22,7 +22,7 @@ t.teardown(() => s.stop())
 // A node that is alone in its cluster sends messages only within its own process, so they would not
 // reach the test host, which has a separate NATS connection. Therefore, a second node is added.
 await s.add({ BATON_ROLES: 'gateway' })
-const args = program()
+const args = programArguments()
 
 const startWorker = (launch: WorkerLaunch, end: (idle: boolean) => void) => {
   const child = spawn(process.execPath, [...args, 'environment-worker'], {

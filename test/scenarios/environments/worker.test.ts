@@ -8,7 +8,7 @@ import { spawn } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { program } from '../../../nodes/commands/child.ts'
+import { programArguments } from '../../../nodes/commands/child.ts'
 import { environmentActions } from '../../../protocol/environments/actions.ts'
 import { service } from '../../support/service.ts'
 import { until } from '../support/given.ts'
@@ -16,7 +16,7 @@ import { type Received, runOf, start } from '../support/sockets.ts'
 
 const s = await service()
 t.teardown(() => s.stop())
-const args = program()
+const args = programArguments()
 
 interface Started {
   readonly id: string

@@ -18,7 +18,7 @@ import t from 'tap'
 import { takeBackup } from '../../../nodes/backup/backup.ts'
 import { MANIFEST, type Manifest } from '../../../nodes/backup/manifest.ts'
 import { restoreBackup } from '../../../nodes/backup/restore.ts'
-import { program } from '../../../nodes/commands/child.ts'
+import { programArguments } from '../../../nodes/commands/child.ts'
 import { baseStreams, deleteStream } from '../../../nodes/nats/journal/copy.ts'
 import { createRegistry } from '../../../nodes/nats/journal/registry.ts'
 import { connectNats } from '../../../nodes/nats/server/connect.ts'
@@ -43,7 +43,9 @@ async function baton(
   ...args: string[]
 ): Promise<{ code: number | null; out: string; err: string }> {
   const { BATON_NATS: _, BATON_DATA: __, ...env } = process.env
-  const child = spawn(process.execPath, [...program(), ...args], { env: { ...env, ...settings } })
+  const child = spawn(process.execPath, [...programArguments(), ...args], {
+    env: { ...env, ...settings },
+  })
   let [out, err] = ['', '']
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
     out += text

@@ -3,12 +3,16 @@ import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import t from 'tap'
-import { source } from '../../../nodes/commands/child.ts'
+import { sourceArguments } from '../../../nodes/commands/child.ts'
 
 t.test('concurrent requests, streams and sockets cause no uncorked writes', async (t) => {
-  const child = spawn(process.execPath, source(join(import.meta.dirname, 'corked-load.ts')), {
-    stdio: ['ignore', 'ignore', 'pipe'],
-  })
+  const child = spawn(
+    process.execPath,
+    sourceArguments(join(import.meta.dirname, 'corked-load.ts')),
+    {
+      stdio: ['ignore', 'ignore', 'pipe'],
+    },
+  )
   t.teardown(() => child.kill('SIGKILL'))
   const [said, code] = await Promise.all([
     text(child.stderr),

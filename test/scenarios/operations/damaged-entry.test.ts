@@ -1,6 +1,6 @@
 /** A damaged last entry of a shard, with real NATS servers: what the readiness check reports. */
 import t from 'tap'
-import { sealed } from '../../../nodes/nats/envelope.ts'
+import { envelopeHeaders } from '../../../nodes/nats/envelope.ts'
 import { newest } from '../../../nodes/nats/journal/newest.ts'
 import { connectNats } from '../../../nodes/nats/server/connect.ts'
 import { names, subjects } from '../../../protocol/subjects.ts'
@@ -17,7 +17,7 @@ async function appendDamaged(shard: number): Promise<void> {
   const nats = await connectNats({ access, name: 'test', log: silentLog, role: 'test' })
   const subject = subjects.journal(0, shard)
   const last = await newest(nats, names.journal(0), subject, 5000)
-  const headers = sealed(Buffer.from('one'), 'damaged', last?.sequence ?? 0)
+  const headers = envelopeHeaders(Buffer.from('one'), 'damaged', last?.sequence ?? 0)
   await nats.publish(subject, Buffer.from('two'), headers, 5000)
   await nats.close()
 }

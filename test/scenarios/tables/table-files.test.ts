@@ -18,7 +18,7 @@ import { join } from 'node:path'
 import { Command } from 'commander'
 import t from 'tap'
 import { addClientCommands } from '../../../client/cli/commands.ts'
-import { program } from '../../../nodes/commands/child.ts'
+import { programArguments } from '../../../nodes/commands/child.ts'
 import { service } from '../../support/service.ts'
 import { listOf } from '../support/given.ts'
 import { dataOf } from '../support/tables.ts'
@@ -177,7 +177,7 @@ t.test('a folder is not a file of rows', async (t) => {
 t.test('an import from a pipe ends although the writer continues', async (t) => {
   const child = spawn(
     process.execPath,
-    [...program(), ...'table import piped - --format csv --create --dry-run'.split(' ')],
+    [...programArguments(), ...'table import piped - --format csv --create --dry-run'.split(' ')],
     { env: { ...process.env, BATON_URL: s.url, BATON_KEY: s.key, BATON_HOME: folder } },
   )
   t.teardown(() => child.kill())

@@ -105,7 +105,7 @@ export class Machine {
     listenAs(
       bus,
       id,
-      () => this.#membership.unsure(),
+      () => this.#membership.noteJoin(),
       () => {},
     )
     const fresh = () => this.#membership.fresh()

@@ -4,9 +4,9 @@ import t from 'tap'
 import {
   addDuration,
   noDurations,
-  packed,
+  packDurations,
   quantile,
-  unpacked,
+  unpackDurations,
 } from '../../../views/tables/overview/durations.ts'
 
 t.test('quantiles are within 10 %, and histograms survive their packed form', (t) => {
@@ -17,7 +17,7 @@ t.test('quantiles are within 10 %, and histograms survive their packed form', (t
       const sorted = [...all].sort((a, b) => a - b)
       for (const share of [0.5, 0.95]) {
         const exact = sorted[Math.ceil(all.length * share) - 1] as number
-        const found = quantile(unpacked(packed(durations)), share) as number
+        const found = quantile(unpackDurations(packDurations(durations)), share) as number
         if (Math.abs(found - exact) > exact * 0.1) throw new Error(`${exact} ${found}`)
       }
     }),

@@ -2,7 +2,7 @@
 import type { Entry, Event } from '../../../protocol/entry.ts'
 import type { AuditEntry } from '../../../protocol/projects/rows.ts'
 import type { Changes } from '../../../protocol/workflows/rows.ts'
-import { masked } from './changes.ts'
+import { maskChanges } from './changes.ts'
 
 /** The facts about a changed record that are audited for an event. */
 export interface Reading {
@@ -38,6 +38,6 @@ export const rule = <E extends Event>(
       readonly changes?: Changes
     }
     const told = details(event as E, entry)
-    return told && { resource_type, resource_id: id, changes: masked(changes), ...told }
+    return told && { resource_type, resource_id: id, changes: maskChanges(changes), ...told }
   },
 })

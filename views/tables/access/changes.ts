@@ -3,7 +3,7 @@ import { maskUrl } from '../../../protocol/masked-url.ts'
 import type { Changes } from '../../../protocol/workflows/rows.ts'
 
 /** Masks the query values of URLs, which events of earlier releases contain in plain text. */
-export const masked = (changes: Changes | undefined): Changes | undefined =>
+export const maskChanges = (changes: Changes | undefined): Changes | undefined =>
   changes &&
   mapped(changes, (change, field) =>
     field === 'url' || field === 'endpoint_url'

@@ -8,7 +8,7 @@ import { parseTimestamp } from '../../../protocol/common.ts'
 import type { PlacedEntry } from '../../../protocol/entry.ts'
 import { type Refusal, refuse } from '../../../protocol/errors.ts'
 import { withMaskedCallback } from '../../../protocol/interactions/callback.ts'
-import { changed, type InteractionEvent } from '../../../protocol/interactions/events.ts'
+import { applyChange, type InteractionEvent } from '../../../protocol/interactions/events.ts'
 import { reviewersOf } from '../../../protocol/interactions/resolve.ts'
 import { type Interaction, interactionStatuses } from '../../../protocol/interactions/schema.ts'
 import {
@@ -83,7 +83,7 @@ export function applyInteraction(store: Store, { entry }: PlacedEntry): void {
       event.type === 'interaction.deleted'
     ) {
       changeRecord(rows, project, event.id, (record) =>
-        event.type === 'interaction.deleted' ? undefined : changed(record, event, at),
+        event.type === 'interaction.deleted' ? undefined : applyChange(record, event, at),
       )
     }
   }

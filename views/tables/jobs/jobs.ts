@@ -20,7 +20,7 @@ import { extended } from '../../../protocol/rules/extended.ts'
 import type { RunEvent } from '../../../protocol/runs/events.ts'
 import { terminal } from '../../../protocol/runs/schema.ts'
 import { MAX_WORKER_JOBS, type WorkerJob } from '../../../protocol/workers/rows.ts'
-import { type IncludeQuery, type Page, type Paging, readPage, wants } from '../../page.ts'
+import { type IncludeQuery, type Page, type Paging, readPage, wantsAddition } from '../../page.ts'
 import type { Known, Packed } from '../../shapes.ts'
 import { type Store, WriteBackCache } from '../../store.ts'
 import { addInvocation } from '../actions/invocations.ts'
@@ -233,7 +233,9 @@ export function runJobs(
   const item = (row: PackedJob): Job => {
     const internal = recordOf(store, row)
     const { workers_only: _, gated: __, ...job } = internal
-    const waiting_on = wants(input, 'waiting_on') ? waitingOfJob(internal, watch) : undefined
+    const waiting_on = wantsAddition(input, 'waiting_on')
+      ? waitingOfJob(internal, watch)
+      : undefined
     return { ...job, ...(waiting_on && { waiting_on }) }
   }
   return readPage(

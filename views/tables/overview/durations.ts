@@ -26,9 +26,9 @@ export function addPacked(durations: Durations, text: string): void {
   }
 }
 /** Returns the buckets that are not empty, as `bucket:number` separated by spaces. */
-export const packed = (durations: Durations): string =>
+export const packDurations = (durations: Durations): string =>
   durations.flatMap((n, bucket) => (n === 0 ? [] : [`${bucket}:${n}`])).join(' ')
-export function unpacked(text: string): Durations {
+export function unpackDurations(text: string): Durations {
   const durations = noDurations()
   addPacked(durations, text)
   return durations

@@ -15,7 +15,7 @@ import type { RunEvent } from '../../../protocol/runs/events.ts'
 import { terminal } from '../../../protocol/runs/schema.ts'
 import type { Buffered, Store } from '../../store.ts'
 import type { RunRow } from '../runs/run-row.ts'
-import { addDuration, addPacked, type Durations, noDurations, packed } from './durations.ts'
+import { addDuration, addPacked, type Durations, noDurations, packDurations } from './durations.ts'
 
 /** Lengths of the periods of rows, in minutes. */
 export const PERIODS = [1, 15, 60] as const
@@ -196,7 +196,7 @@ function write(store: Store, project: number, period: Period, minute: number, su
     period,
     minute,
     ...kinds.map((kind) => sum[kind] + (row?.[kind] ?? 0)),
-    packed(sum.took),
+    packDurations(sum.took),
     Object.keys(failures).length === 0 ? null : JSON.stringify(failures),
   )
   if (row || period !== 60) return

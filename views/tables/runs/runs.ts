@@ -11,7 +11,7 @@ import { amend, begin } from '../../../protocol/patch.ts'
 import type { RunEvent } from '../../../protocol/runs/events.ts'
 import type { LoopRunDetail, WorkflowRunDetail } from '../../../protocol/runs/schema.ts'
 import type { Spec } from '../../../protocol/workflows/spec.ts'
-import { type IncludeQuery, wants } from '../../page.ts'
+import { type IncludeQuery, wantsAddition } from '../../page.ts'
 import { type Store, WriteBackCache } from '../../store.ts'
 import { applyResult, jobsById } from '../jobs/jobs.ts'
 import { addRunFlow } from '../overview/flow.ts'
@@ -137,10 +137,10 @@ export function runDetail(
   const row = runRow(store, project, input.id)
   if (!row) return missingRun
   const { record } = row
-  const asked = wants(input, 'waiting_on')
+  const asked = wantsAddition(input, 'waiting_on')
   const ofLoop = isOfLoop(record) && {
     ...(shownRun(record) as LoopRunDetail),
-    ...(wants(input, 'spec') && { spec: specOf(store, row) }),
+    ...(wantsAddition(input, 'spec') && { spec: specOf(store, row) }),
   }
   if (ofLoop && !asked) return ofLoop
   const steps = stepsOf(store, row)

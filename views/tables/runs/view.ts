@@ -2,7 +2,7 @@
 import type { Refusal } from '../../../protocol/errors.ts'
 import type { RunStep } from '../../../protocol/runs/schema.ts'
 import { defineView, type QueryContext } from '../../define-view.ts'
-import { type IncludeQuery, type Paging, wants } from '../../page.ts'
+import { type IncludeQuery, type Paging, wantsAddition } from '../../page.ts'
 import { jobsById } from '../jobs/jobs.ts'
 import { watchOf } from '../workers/workers.ts'
 import { feed } from './feed.ts'
@@ -19,7 +19,7 @@ function runSteps(
 ): { items: RunStep[] } | Refusal {
   const run = runRow(store, project, input.id)
   if (!run) return missingRun
-  if (!wants(input, 'waiting_on')) return { items: stepsOf(store, run) }
+  if (!wantsAddition(input, 'waiting_on')) return { items: stepsOf(store, run) }
   const watching = watchOf(store, project, now)
   const jobs = jobsById(store, project)
   return {

@@ -39,7 +39,7 @@ import {
   type Paging,
   readPage,
   sizeOf,
-  wants,
+  wantsAddition,
 } from '../../page.ts'
 import type { Store, Value } from '../../store.ts'
 import { type CompactionNote, recordOf, type SessionRow, sessionRow } from './sessions.ts'
@@ -136,7 +136,7 @@ export function sessionGet(
         message_count: running.count,
       }),
   }
-  const cost = wants(input, 'credit_cost_milli') ? costOf(store, row.n) : null
+  const cost = wantsAddition(input, 'credit_cost_milli') ? costOf(store, row.n) : null
   return {
     ...shownSession(recordOf(row)),
     latest_compaction: latest ?? null,

@@ -144,13 +144,13 @@ export interface KeyRange {
 }
 export const everything: KeyRange = { from: Buffer.alloc(0), to: PAST }
 /** Returns a bound before all keys that begin with the given key. */
-export const before = (key: Buffer): Buffer => Buffer.concat([key, BEFORE])
+export const keyBefore = (key: Buffer): Buffer => Buffer.concat([key, BEFORE])
 /** Returns a bound after all keys that begin with the given key. */
-export const behind = (key: Buffer): Buffer => Buffer.concat([key, PAST])
+export const keyBehind = (key: Buffer): Buffer => Buffer.concat([key, PAST])
 /** Returns the bound directly after one complete key. */
-export const after = (key: Buffer): Buffer => Buffer.concat([key, ZERO])
+export const keyAfter = (key: Buffer): Buffer => Buffer.concat([key, ZERO])
 /** Returns the intersection of two ranges. */
-export const within = (a: KeyRange, b: KeyRange): KeyRange => ({
+export const intersectRanges = (a: KeyRange, b: KeyRange): KeyRange => ({
   from: a.from.compare(b.from) < 0 ? b.from : a.from,
   to: a.to.compare(b.to) > 0 ? b.to : a.to,
 })

@@ -5,7 +5,15 @@
  */
 import type { SortField } from '../../../protocol/tables/query.ts'
 import type { InParts } from '../../define-view.ts'
-import { after, behind, everything, invertBytes, type KeyRange, timePart, within } from './keys.ts'
+import {
+  everything,
+  intersectRanges,
+  invertBytes,
+  type KeyRange,
+  keyAfter,
+  keyBehind,
+  timePart,
+} from './keys.ts'
 import { type KeyedRow, type Order, rowsIn } from './orders.ts'
 import { equalities, prefixOf, rangeOf, type Selection } from './ranges.ts'
 
@@ -55,7 +63,7 @@ export function* readNewest(
       for (const row of rows) if (take(row, sortOf(row))) return true
       const end = rows.at(-1)
       if (!end) return false
-      rest = { ...rest, from: after(end.key) }
+      rest = { ...rest, from: keyAfter(end.key) }
       yield
     }
   }
@@ -64,12 +72,12 @@ export function* readNewest(
     // The rest of the rows that have the same time as the last row of the previous page.
     const length = timePart(0, 'descending').length
     const time = Buffer.concat([prefix, invertBytes(last.subarray(0, length))])
-    const rest = within(range, {
-      from: after(Buffer.concat([time, last.subarray(length)])),
-      to: behind(time),
+    const rest = intersectRanges(range, {
+      from: keyAfter(Buffer.concat([time, last.subarray(length)])),
+      to: keyBehind(time),
     })
     if (yield* forward(rest)) return
-    range = within(range, { ...everything, to: time })
+    range = intersectRanges(range, { ...everything, to: time })
   }
   for (let part = count; ; part = Math.min(2 * part, PART)) {
     const rows = rowsIn(store, order, range, part, 'backward')
@@ -80,9 +88,9 @@ export function* readNewest(
     // the next part.
     const whole = rows.filter((row) => !timeOf(row).equals(time))
     for (const row of sameTimesForward(whole)) if (take(row, sortOf(row))) return
-    if (whole.length > 0) range = { ...range, to: behind(time) }
+    if (whole.length > 0) range = { ...range, to: keyBehind(time) }
     else {
-      if (yield* forward(within(range, { from: time, to: behind(time) }))) return
+      if (yield* forward(intersectRanges(range, { from: time, to: keyBehind(time) }))) return
       range = { ...range, to: time }
     }
     yield

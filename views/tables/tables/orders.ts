@@ -12,7 +12,7 @@
 import { ascending, type SortField } from '../../../protocol/tables/query.ts'
 import type { TableSchema } from '../../../protocol/tables/schema.ts'
 import { type Store, WriteBackCache } from '../../store.ts'
-import { after, everything, type KeyRange, keyOf } from './keys.ts'
+import { everything, type KeyRange, keyAfter, keyOf } from './keys.ts'
 import { COLUMNS, type Reader, type RowRecord, readerOf } from './rows.ts'
 
 /** States of an order. */
@@ -191,7 +191,7 @@ export function* rowsThrough(
     const last = rows.at(-1)
     if (!last) return
     yield rows
-    next = after(last.key)
+    next = keyAfter(last.key)
   }
 }
 /** Returns the number of keys of an order in a range, counted up to a limit. */
@@ -221,7 +221,7 @@ const DELETED_AT_ONCE = 2000
  */
 export function buildOrder(store: Store, order: Order, first: Order, schema: TableSchema): void {
   const { n, fields, reached = Buffer.alloc(0) } = order
-  const rows = rowsIn(store, first, { ...everything, from: after(reached) }, BUILT_AT_ONCE)
+  const rows = rowsIn(store, first, { ...everything, from: keyAfter(reached) }, BUILT_AT_ONCE)
   for (const row of rows) store.run(ADD_KEY, n, keyOf(fields, readerOf(schema, row)), row.n)
   const last = rows.at(-1)
   change(

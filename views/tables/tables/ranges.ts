@@ -7,7 +7,15 @@ import {
 } from '../../../protocol/tables/query.ts'
 import type { Store } from '../../store.ts'
 import type { Defined } from './definitions.ts'
-import { before, behind, everything, isCut, type KeyRange, partOf, within } from './keys.ts'
+import {
+  everything,
+  intersectRanges,
+  isCut,
+  type KeyRange,
+  keyBefore,
+  keyBehind,
+  partOf,
+} from './keys.ts'
 import type { Order } from './orders.ts'
 import type { Reader, RowRecord } from './rows.ts'
 
@@ -47,30 +55,33 @@ export function rangeOf(
   conditions: readonly Condition[],
 ): KeyRange {
   let range: KeyRange =
-    prefix.length === 0 ? everything : { from: before(prefix), to: behind(prefix) }
+    prefix.length === 0 ? everything : { from: keyBefore(prefix), to: keyBehind(prefix) }
   const missing = Buffer.concat([prefix, partOf(sorted, undefined)])
   for (const { field, operator, value } of conditions) {
     if (keyFor(field) !== keyFor(sorted.field)) continue
     if (operator === '$exists')
-      range = within(
+      range = intersectRanges(
         range,
-        value ? { ...everything, to: before(missing) } : { ...everything, from: before(missing) },
+        value
+          ? { ...everything, to: keyBefore(missing) }
+          : { ...everything, from: keyBefore(missing) },
       )
     if (!(operator in mirrored)) continue
     const key = Buffer.concat([prefix, partOf(sorted, value === null ? undefined : value)])
     const direction = sorted.descending ? mirrored[operator as keyof typeof mirrored] : operator
     // A truncated text may have the same key as other texts, so its key is included in the range.
     const cut = isCut(value)
-    if (direction === '$eq') range = within(range, { from: before(key), to: behind(key) })
+    if (direction === '$eq')
+      range = intersectRanges(range, { from: keyBefore(key), to: keyBehind(key) })
     if (direction === '$gt' || direction === '$gte')
-      range = within(range, {
+      range = intersectRanges(range, {
         ...everything,
-        from: direction === '$gt' && !cut ? behind(key) : before(key),
+        from: direction === '$gt' && !cut ? keyBehind(key) : keyBefore(key),
       })
     if (direction === '$lt' || direction === '$lte')
-      range = within(range, {
+      range = intersectRanges(range, {
         ...everything,
-        to: direction === '$lt' && !cut ? before(key) : behind(key),
+        to: direction === '$lt' && !cut ? keyBefore(key) : keyBehind(key),
       })
   }
   return range

@@ -28,7 +28,7 @@ import {
   readerOf,
   rowRecord,
 } from './rows.ts'
-import { narrowest, rowsByKey } from './selection.ts'
+import { findNarrowest, rowsByKey } from './selection.ts'
 
 /**
  * Maximum number of words that are looked up in the index. The other words are checked against
@@ -110,7 +110,7 @@ function* find(search: Search): InParts<readonly Found[]> {
   const { store, defined, words, conditions } = search
   const orders = ordersOf(store, defined.n).filter(({ reached }) => !reached)
   const known = rowsByKey(store, defined, conditions)
-  const narrow = known ? undefined : narrowest(store, orders, conditions)
+  const narrow = known ? undefined : findNarrowest(store, orders, conditions)
   if (known) return ranked(search, [], known)
   if (narrow && narrow.rows <= MAX_COMPARED) {
     let found: readonly Found[] = []

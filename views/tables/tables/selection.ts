@@ -19,7 +19,7 @@ import type { InParts } from '../../define-view.ts'
 import { MAX_PAGE_CHARACTERS } from '../../page.ts'
 import type { Store } from '../../store.ts'
 import { countsOf, type Defined } from './definitions.ts'
-import { after, everything, type KeyRange, keyOf, within } from './keys.ts'
+import { everything, intersectRanges, type KeyRange, keyAfter, keyOf } from './keys.ts'
 import { isNewestFirst, readNewest } from './newest.ts'
 import { countIn, creation, type Order, ordersOf, rowsIn } from './orders.ts'
 import {
@@ -68,7 +68,7 @@ export function* selectRows(
     ? stream(selection, sorted.order, sorted.prefix)
     : newest && newestFirst(selection, newest.order, newest.prefix)
   if (inOrder && (sorted ?? newest)?.prefix === conditions.length) return yield* inOrder
-  const narrow = narrowest(store, orders, conditions)
+  const narrow = findNarrowest(store, orders, conditions)
   if (narrow && narrow.rows <= MAX_SORTED) return yield* scan(selection, narrow.order, narrow.range)
   if (inOrder) return yield* inOrder
   const [all] = orders
@@ -142,7 +142,7 @@ interface Narrow {
  * limit its range. Returns the order, the range and its number of rows; undefined if the conditions
  * limit the range of no order.
  */
-export function narrowest(
+export function findNarrowest(
   store: Store,
   orders: readonly Order[],
   conditions: readonly Condition[],
@@ -204,7 +204,7 @@ function* scan(selection: Selection, order: Order, range: KeyRange): InParts<rea
     read += rows.length
     const last = rows.at(-1)
     if (!last) break
-    from = after(last.key)
+    from = keyAfter(last.key)
     yield
   }
   wish(selection, read)
@@ -251,7 +251,10 @@ function* stream(selection: Selection, order: Order, fixed: number): InParts<rea
   const [first] = sort
   let range = first ? rangeOf(prefix, first, conditions) : everything
   if (selection.after)
-    range = within(range, { ...everything, from: after(Buffer.concat([prefix, selection.after])) })
+    range = intersectRanges(range, {
+      ...everything,
+      from: keyAfter(Buffer.concat([prefix, selection.after])),
+    })
   const filling = new Filling(selection)
   store.demand.used(order.n)
   for (let part = count; ; part = Math.min(2 * part, PART)) {
@@ -259,7 +262,7 @@ function* stream(selection: Selection, order: Order, fixed: number): InParts<rea
     const full = rows.some((row) => filling.add(row, row.key.subarray(prefix.length)))
     const last = rows.at(-1)
     if (full || !last) break
-    range = { ...range, from: after(last.key) }
+    range = { ...range, from: keyAfter(last.key) }
     yield
   }
   wish(selection, filling.read)

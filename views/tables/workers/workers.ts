@@ -12,7 +12,7 @@ import type { Event, PlacedEntry } from '../../../protocol/entry.ts'
 import type { Queue } from '../../../protocol/jobs/queue-rows.ts'
 import type { Worker } from '../../../protocol/workers/rows.ts'
 import type { Registration, WorkerEvent } from '../../../protocol/workers/socket.ts'
-import { type IncludeQuery, wants } from '../../page.ts'
+import { type IncludeQuery, wantsAddition } from '../../page.ts'
 import type { Store } from '../../store.ts'
 import { actionsOf } from '../actions/definitions.ts'
 import { jobsHeld } from '../jobs/jobs.ts'
@@ -181,11 +181,11 @@ export function workerList(
       principal_id,
       connected_at: timestamp(connected_at),
       last_seen_at: timestamp(row.last_seen),
-      ...(wants(input, 'gateway') && { gateway }),
-      ...(wants(input, 'draining') && { draining: row.draining === 1 }),
-      ...(wants(input, 'slots_free') && { slots_free: freeSlots(row, concurrency_limit) }),
+      ...(wantsAddition(input, 'gateway') && { gateway }),
+      ...(wantsAddition(input, 'draining') && { draining: row.draining === 1 }),
+      ...(wantsAddition(input, 'slots_free') && { slots_free: freeSlots(row, concurrency_limit) }),
       ...(viewer &&
-        wants(input, 'jobs') && { jobs: jobsHeld(store, project, row.session, viewer) }),
+        wantsAddition(input, 'jobs') && { jobs: jobsHeld(store, project, row.session, viewer) }),
     }
   })
   return { items: items.sort(byInstance) }

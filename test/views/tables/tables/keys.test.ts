@@ -3,7 +3,13 @@ import fc from 'fast-check'
 import t from 'tap'
 import type { QueryField, SortField } from '../../../../protocol/tables/query.ts'
 import { compareTexts, compareValues } from '../../../../protocol/tables/values.ts'
-import { before, behind, keyOf, partOf, textBytes } from '../../../../views/tables/tables/keys.ts'
+import {
+  keyBefore,
+  keyBehind,
+  keyOf,
+  partOf,
+  textBytes,
+} from '../../../../views/tables/tables/keys.ts'
 
 const field = (type: QueryField['type'], descending: boolean): SortField => ({
   field: { name: type, type },
@@ -56,7 +62,7 @@ t.test('the bounds of a value enclose exactly the keys that begin with it', (t) 
       const sorted = field('any', descending)
       const part = partOf(sorted, a)
       const key = Buffer.concat([partOf(sorted, b), partOf(field('string', false), next)])
-      const inside = before(part).compare(key) <= 0 && key.compare(behind(part)) < 0
+      const inside = keyBefore(part).compare(key) <= 0 && key.compare(keyBehind(part)) < 0
       t.equal(inside, part.equals(partOf(sorted, b)))
     }),
     { numRuns: 1000 },

@@ -11,7 +11,7 @@ import type { KeyRange } from '../keys.ts'
 import { type Order, ordersOf, rowsThrough } from '../orders.ts'
 import { satisfiesAll } from '../ranges.ts'
 import { type RowRecord, readerOf, rowById } from '../rows.ts'
-import { narrowest, rowsByKey } from '../selection.ts'
+import { findNarrowest, rowsByKey } from '../selection.ts'
 
 /** The place of a row in the order of the results. */
 export interface ResultPosition {
@@ -48,7 +48,7 @@ export function* nearestRows(search: Nearest): InParts<readonly RankedRow[]> {
   const best = new Best(search)
   const orders = ordersOf(store, defined.n).filter(({ reached }) => !reached)
   const known = rowsByKey(store, defined, conditions)
-  const narrow = known ? undefined : narrowest(store, orders, conditions)
+  const narrow = known ? undefined : findNarrowest(store, orders, conditions)
   const few = known ?? (narrow && narrow.rows <= MAX_LOOKED_UP ? allIn(store, narrow) : undefined)
   if (few) {
     for (const { id } of few) {

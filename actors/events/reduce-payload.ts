@@ -24,7 +24,7 @@ function remaining(value: unknown, left: number): number {
  * Reduces a payload that exceeds the bound: its largest fields become null, and `truncated` is set.
  * @param largest maximum number of characters of the payload as JSON.
  */
-export function reduced(event: JsonObject, largest = MAX_PAYLOAD_LENGTH): JsonObject {
+export function reducePayload(event: JsonObject, largest = MAX_PAYLOAD_LENGTH): JsonObject {
   if (remaining(event, largest) >= 0 || JSON.stringify(event).length <= largest) return event
   const sizes = Object.keys(event)
     .map((name) => ({ name, size: JSON.stringify(event[name] ?? null).length }))
