@@ -177,6 +177,13 @@ export function errandSettled(
   )
 }
 
+/** The end of an exchange whose answer came after the channel had been archived. */
+const unposted = {
+  status: 'cancelled',
+  error_type: 'channel_archived',
+  error_message: 'The channel was archived before the agent answered, so the answer is not posted.',
+} as const
+
 /**
  * Ends an exchange.
  * @param unheard whether the exchange ended without a turn, so that the agent has not been shown
@@ -192,7 +199,10 @@ function close(
 ): Decision<ChannelEvent, undefined> {
   if (!talk || !isOpen(state)) return NOTHING
   const { exchange, next } = talk
-  const { status, error_type, error_message, mentioned = [], session_id } = outcome
+  const archived = state.settings.archived_at !== undefined
+  const { session_id, mentioned = [] } = outcome
+  const { status, error_type, error_message } =
+    archived && outcome.status === 'completed' ? unposted : outcome
   const ended: ChannelEvent = {
     type: 'exchange.ended',
     id: exchange.id,
@@ -203,8 +213,7 @@ function close(
     ...(session_id !== undefined && { session_id }),
   }
   // An agent that is no longer a member posts nothing, and no agent posts in an archived channel.
-  if (!memberOf(state, exchange.agent_id) || state.settings.archived_at !== undefined)
-    return { events: [ended], reply: undefined }
+  if (!memberOf(state, exchange.agent_id) || archived) return { events: [ended], reply: undefined }
   // A turn that failed or was cancelled posts nothing. The record of the exchange contains the
   // error.
   const content = status === 'completed' ? outcome.text : undefined

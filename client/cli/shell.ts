@@ -11,8 +11,11 @@ export interface Shell {
   readonly env: Environment
   /** Columns of the terminal; absent if standard output is not a terminal. */
   readonly columns?: number
-  /** Writes a result to standard output. */
-  print(line: string): void
+  /**
+   * Writes a result to standard output.
+   * @param end written after the text; by default a line break.
+   */
+  print(text: string, end?: string): void
   /** Writes a remark to standard error. */
   note(line: string): void
   /**
@@ -101,7 +104,7 @@ export const processShell = (env: Environment): Shell => {
     ...(process.stdin.isTTY && process.stderr.isTTY && { confirm }),
     ...(process.stderr.isTTY && { progress: startProgress }),
     note,
-    print: (line) => void process.stdout.write(`${line}\n`),
+    print: (text, end = '\n') => void process.stdout.write(`${text}${end}`),
     guarded:
       (action) =>
       async (...given) => {

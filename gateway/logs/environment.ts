@@ -76,7 +76,7 @@ class LogFollower {
 }
 
 function sendAdded(client: Client, { log_name, content, truncated }: WorkerLogs): void {
-  const added = client.sent === undefined ? undefined : addedTo(client.sent, content, true)
+  const added = client.sent === undefined ? undefined : addedTo(client.sent, content)
   client.sent = content
   if (added === '') return
   const data =

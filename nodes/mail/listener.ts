@@ -20,6 +20,7 @@ import { SMTPServer, type SMTPServerSession } from 'smtp-server'
 import { publishEvent } from '../../gateway/commands/publish-idempotently.ts'
 import { createSemaphore, type Semaphore } from '../../gateway/files/semaphore.ts'
 import type { World } from '../../gateway/ports.ts'
+import { limitedAddress } from '../../protocol/access/limited-address.ts'
 import type { Agent } from '../../protocol/agents/schema.ts'
 import { isRefusal } from '../../protocol/errors.ts'
 import type { ServicePublication } from '../../protocol/events/sources.ts'
@@ -50,6 +51,11 @@ type Needs = Pick<
 
 /** Maximum number of concurrent connections. */
 const MAX_CLIENTS = 100
+/**
+ * Maximum number of concurrent connections of one IP address, or of one IPv6 network. Mail servers
+ * open up to 20 by default, and retry later when they are refused.
+ */
+const MAX_CLIENTS_PER_ADDRESS = 25
 /** Maximum size of all messages in memory, as a multiple of the maximum size of a message. */
 const MAX_HELD = 16
 /** Maximum number of recipients of a message. */
@@ -131,9 +137,22 @@ export async function listenForMail(
   server.on('error', (error) =>
     world.log.warn({ event: 'mail_connection_failed', err: error }, 'SMTP connection failed'),
   )
+  const clients = new Map<string, number>()
   server.server.on('connection', (socket: Socket) => {
     const cancel = world.later(SESSION_MS, () => socket.destroy())
-    socket.once('close', cancel)
+    const address = limitedAddress(socket.remoteAddress ?? '')
+    const open = (clients.get(address) ?? 0) + 1
+    clients.set(address, open)
+    socket.once('close', () => {
+      cancel()
+      const left = (clients.get(address) ?? 1) - 1
+      if (left > 0) clients.set(address, left)
+      else clients.delete(address)
+    })
+    if (open > MAX_CLIENTS_PER_ADDRESS)
+      socket.end('421 4.7.0 Too many connections from this address; try again later\r\n', () =>
+        socket.destroy(),
+      )
   })
   const port = await new Promise<number>((open, fail) => {
     server.once('error', fail)

@@ -68,10 +68,16 @@ export function scheduleFault(
       field: 'cron',
       message:
         'is not a cron pattern of five fields: ' +
-        (error as Error).message.replace(/^Cron\w*: /, '').slice(0, 160),
+        asWritten((error as Error).message.replace(/^Cron\w*: /, '')).slice(0, 160),
     }
   }
 }
+/** Corrects a message of croner, which counts days of the month and months from 0. */
+const asWritten = (message: string): string =>
+  message.replace(
+    /^(Invalid value for (?:day|month): )(-?\d+)$/,
+    (_, text: string, value: string) => text + (Number(value) + 1),
+  )
 function isZone(name: string): boolean {
   if (!ZONE.test(name)) return false
   try {

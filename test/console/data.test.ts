@@ -256,6 +256,29 @@ t.test('a record with more fields than the header is a fault', async (t) => {
   t.match(faults, [{ line: 2, message: /more than 3 fields/ }])
 })
 
+t.test('an empty field of a new row has no value, even if its column has a default', async (t) => {
+  const columns: TableSchema['columns'] = [
+    { name: 'number', type: 'string', required: true },
+    { name: 'state', type: 'string', default: 'open' },
+    { name: 'rank', type: 'number', required: true, default: 1 },
+  ]
+  const file = readFile('x.csv', 'number,state,rank\nA,,\nB,"",2\n')
+  if (!file) throw new Error('no rows')
+  const planned = (update: boolean) =>
+    planImport(
+      file,
+      ['number', 'state', 'rank'],
+      { identity_column: 'number', columns },
+      new Map(),
+      update,
+    ).rows.map(({ data }) => data)
+  t.same(planned(false), [
+    { number: 'A', state: null },
+    { number: 'B', state: '', rank: 2 },
+  ])
+  t.same(planned(true), [{ number: 'A' }, { number: 'B', state: '', rank: 2 }])
+})
+
 t.test('updates of one identity never run at the same time', async (t) => {
   const rows = 'abcacdefghijj'.split('').map((number, line) => ({ line, data: { number } }))
   t.same(

@@ -220,5 +220,12 @@ t.test(
       [{ cron: '@daily', timezone: '../etc' }, 'timezone'],
     ] as const)
       t.equal(scheduleFault(bad)?.field, field, JSON.stringify(bad))
+    for (const [cron, named] of [
+      ['0 0 0 * *', 'day: 0'],
+      ['0 0 32 * *', 'day: 32'],
+      ['0 0 1 13 *', 'month: 13'],
+      ['60 * * * *', 'minute: 60'],
+    ] as const)
+      t.match(scheduleFault({ cron })?.message, named, 'the message names the value as written')
   },
 )

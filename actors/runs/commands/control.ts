@@ -26,7 +26,7 @@ import {
 } from '../draft.ts'
 import { advance } from '../engine/advance.ts'
 import { cancelRun } from '../engine/ending.ts'
-import { attemptsOf, completeStep } from '../engine/outcome.ts'
+import { attemptsOf, completeStep, withoutAttempt } from '../engine/outcome.ts'
 import { holdsWork } from '../engine/places.ts'
 import { endWait, resumeStep } from '../engine/resume.ts'
 import { stopWork } from '../engine/stop.ts'
@@ -314,11 +314,7 @@ export function repeatStep(on: Draft, recovery_action: string): void {
     row: {
       status: 'running',
       attempt: row.attempt + 1,
-      error_type: null,
-      error_message: null,
-      completed_at: null,
-      job_id: null,
-      wait_id: null,
+      ...withoutAttempt,
     },
     run: { status: 'running' },
     note: { engine: { tries: 1, executed: on.state.engine.executed + 1 } },

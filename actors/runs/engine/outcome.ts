@@ -17,7 +17,7 @@ import { extended } from '../../../protocol/rules/extended.ts'
 import type { RunStep } from '../../../protocol/runs/schema.ts'
 import type { Step } from '../../../protocol/workflows/spec.ts'
 import { current, type Draft, emit, now, type Parts, progressOf } from '../draft.ts'
-import { branchAt, type Note, type Wait } from '../state.ts'
+import { branchAt, type Note, rowOf, type Wait } from '../state.ts'
 import { failRun, type RunFault } from './ending.ts'
 import { isCancelling } from './places.ts'
 import { countedSize, outputSizeFault } from './retained.ts'
@@ -86,11 +86,7 @@ export function beginStep(on: Draft): void {
       row: {
         status: 'running',
         attempt: row.attempt + 1,
-        ...cleared,
-        result: null,
-        completed_at: null,
-        job_id: null,
-        wait_id: null,
+        ...withoutAttempt,
       },
       ...place,
       ...moving(on),
@@ -101,9 +97,10 @@ export function beginStep(on: Draft): void {
     step: key,
     payload: { step: key, kind: kindOf(on, step), ...whom(on, step) },
     row: extended(birth(on, step, key), {
+      ...(row && { completed_at: null }),
+      ...(inRepeatedBranch(on) && withoutAttempt),
       status: 'running' as const,
       started_at: now(on),
-      ...(row && { completed_at: null }),
     }),
     ...moving(on),
     ...place,
@@ -119,6 +116,26 @@ function whom(
 const terminalRow = ({ status }: RunStep): boolean =>
   status === 'completed' || status === 'failed' || status === 'skipped' || status === 'cancelled'
 const cleared = { error_type: null, error_message: null } as const
+/** Removes from the record of a step what an earlier attempt stored in it. */
+export const withoutAttempt = {
+  ...cleared,
+  result: null,
+  completed_at: null,
+  inputs: null,
+  job_id: null,
+  wait_id: null,
+  session_id: null,
+  agent_id: null,
+  agent_turn_id: null,
+  verdict: null,
+  verdict_detail: null,
+} as const
+/**
+ * Whether an earlier attempt of the step that contains the current branch may have executed the
+ * current step. The run then has no record of the step, but the views have one.
+ */
+const inRepeatedBranch = ({ at, state }: Draft): boolean =>
+  at !== undefined && (rowOf(state, state.join?.step ?? '')?.attempt ?? 1) > 1
 
 const birth = (on: Draft, step: Step, key: string): Partial<RunStep> => ({
   id: `${on.state.record.id}:${key}`,
@@ -160,13 +177,19 @@ export function skipStep(on: Draft): void {
   const at = current(on)
   if (!at) return
   const { step, key, row } = at
-  const rest = { status: 'skipped' as const, completed_at: now(on), waiting_on: null }
+  const rest = {
+    ...((row || inRepeatedBranch(on)) && withoutAttempt),
+    ...(!row && inRepeatedBranch(on) && { started_at: null }),
+    status: 'skipped' as const,
+    completed_at: now(on),
+    waiting_on: null,
+  }
   const reason = 'the condition is false'
   const note = joined(on, key)
   emit(on, 'step.skipped', {
     step: key,
     payload: { step: key, kind: kindOf(on, step), reason },
-    row: row ? { ...rest, result: null } : { ...birth(on, step, key), ...rest },
+    row: row ? rest : { ...birth(on, step, key), ...rest },
     ...moving(on),
     ...past(on),
     ...(note && { note }),

@@ -109,7 +109,6 @@ function start(on: Draft, asked: Asked, given: Keyed): Decision<SessionEvent, Tu
   if (isRefusal(content)) return content
   const refused = blocked(on) ?? refuseExcessContexts(on.state, asked.context)
   if (refused) return refused
-  if (on.state.record.status === 'archived') change(on, { status: 'active' })
   configure(on, config)
   const { turn_id, user_message, boundary, after_sequence } = admitTurn(on, {
     owner: 'direct',

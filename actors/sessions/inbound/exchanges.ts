@@ -56,7 +56,6 @@ export const openExchange =
         { limit: limits.turns },
         'The session has the maximum number of unfinished turns and waiting nudges.',
       )
-    if (on.state.record.status === 'archived') change(on, { status: 'active' })
     const channel_context = {
       provider: 'internal',
       channel_id: channel.id,

@@ -11,7 +11,7 @@ import type {
 import type { SessionEvent } from '../../../protocol/sessions/events.ts'
 import { limits } from '../../../protocol/sessions/limits.ts'
 import type { Cause, Decision } from '../../actor.ts'
-import { change, type Draft, draft, emptyDecision, liveSession, withoutReply } from '../draft.ts'
+import { type Draft, draft, emptyDecision, liveSession, withoutReply } from '../draft.ts'
 import { findOrCreate } from '../find-or-create.ts'
 import { ownKey, recall } from '../history/remembered.ts'
 import { isFull, isLive, type SessionState } from '../state.ts'
@@ -51,7 +51,6 @@ export const openTurn =
             reply: undefined,
           }
         : emptyDecision
-    if (on.state.record.status === 'archived') change(on, { status: 'active' })
     admitTurn(on, {
       owner: 'run_id' in owner ? 'run' : 'channel',
       of: { ...owner, attempt },

@@ -8,7 +8,7 @@ import type { TurnWork } from '../../../protocol/sessions/bookkeeping.ts'
 import type { TranscriptMessage } from '../../../protocol/sessions/schema.ts'
 import type { Block } from '../../../protocol/sessions/turns/blocks.ts'
 import type { AppContext } from '../../../protocol/sessions/turns/context.ts'
-import { type Draft, emit, now, write } from '../draft.ts'
+import { change, type Draft, emit, now, write } from '../draft.ts'
 import { writeContext } from '../history/context.ts'
 import type { Turn } from '../state.ts'
 
@@ -41,7 +41,10 @@ interface Admitted {
   readonly after_sequence: number
 }
 
-/** Admits a new turn: writes the changed context and the input, and queues the turn. */
+/**
+ * Admits a new turn: writes the changed context and the input, and queues the turn. An archived
+ * session becomes active.
+ */
 export function admitTurn(
   on: Draft,
   {
@@ -60,6 +63,7 @@ export function admitTurn(
   }: Admission,
 ): Admitted {
   const { record, revision: boundary, sequence: before } = on.state
+  if (record.status === 'archived') change(on, { status: 'active' })
   writeContext(on, turn_id, context)
   const after_sequence = on.state.sequence + (content ? 1 : 0)
   const work: TurnWork = extended(asking, {

@@ -1,7 +1,7 @@
 /** `baton env logs`: shows and follows a log of an environment's worker. */
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { api } from '../../../protocol/api.ts'
-import { addedTo, MAX_CONTEXT_CHARACTERS } from '../../../protocol/environments/added.ts'
+import { addedTo } from '../../../protocol/environments/added.ts'
 import {
   environmentLimits,
   type LogName,
@@ -46,7 +46,8 @@ export function addLogs(parent: Command, shell: Shell): void {
           tail,
           max_bytes: environmentLimits.log_bytes,
         })) as WorkerLogs
-        return show(shell, content)
+        if (content !== '') shell.print(plainText(content.replace(/\n$/, '')))
+        return
       }
       const frames = followStreams(
         client,
@@ -60,12 +61,34 @@ export function addLogs(parent: Command, shell: Shell): void {
         ],
         { onReconnect: (reason) => shell.note(`(${reason}; reconnecting)`) },
       )
-      for await (const text of newTexts(frames)) show(shell, text)
+      let last = ''
+      try {
+        for await (const text of shownTexts(newTexts(frames))) {
+          shell.print(text, '')
+          last = text
+        }
+      } finally {
+        if (last !== '' && !last.endsWith('\n')) shell.print('')
+      }
     }),
   )
 }
-const show = (shell: Shell, text: string): void => {
-  if (text !== '') shell.print(plainText(text.replace(/\n$/, '')))
+
+/**
+ * Makes texts safe to show in a terminal. A line that has not ended yet is yielded up to its first
+ * control sequence, because the sequence may be incomplete.
+ */
+export async function* shownTexts(texts: AsyncIterable<string>): AsyncGenerator<string> {
+  let rest = ''
+  for await (const text of texts) {
+    rest += text
+    const line = rest.lastIndexOf('\n') + 1
+    const sequence = rest.slice(line).search(/[\x1b\x90\x98\x9b\x9d-\x9f]/)
+    const end = sequence < 0 ? rest.length : line + sequence
+    const shown = plainText(rest.slice(0, end))
+    rest = rest.slice(end)
+    if (shown !== '') yield shown
+  }
 }
 
 /** The data of a `log.text` frame. */
@@ -90,7 +113,8 @@ export async function* newTexts(frames: AsyncIterable<StreamMessage>): AsyncGene
     if (event !== 'log.text') continue
     const { text, reset } = data as unknown as LogText
     const added = reset ? (addedTo(end, text) ?? text) : text
-    end = (reset ? text : end + text).slice(-MAX_CONTEXT_CHARACTERS)
+    // A frame with `reset` has at most this many bytes.
+    end = (end + added).slice(-environmentLimits.log_bytes)
     yield added
   }
 }

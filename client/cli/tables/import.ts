@@ -11,6 +11,7 @@ import { typeNames } from '../../../protocol/tables/values.ts'
 import { closest } from '../../suggest.ts'
 import type { Transport } from '../../transport.ts'
 import { clientFor, connected } from '../connection/connection.ts'
+import { standardInput } from '../files/standard-input.ts'
 import { Mistake } from '../mistake.ts'
 import type { Shell } from '../shell.ts'
 import { clearedByEmpty, dataOf, type FileColumn, inferColumns } from './columns.ts'
@@ -143,6 +144,7 @@ async function importFrom(
   } catch (error) {
     bar?.stop()
     if (done > 0) shell.note(`${done} rows were written before the fault.`)
+    else if (!found && error instanceof Mistake) await remove(transport, table, shell)
     throw error
   } finally {
     bar?.stop()
@@ -221,13 +223,26 @@ const create = async (
     },
   })) as Table
 
+/**
+ * Deletes the new table whose rows were refused. Otherwise, the next attempt would find it, with the
+ * columns of this one.
+ */
+async function remove(transport: Transport, { id, name }: Table, shell: Shell): Promise<void> {
+  try {
+    await transport.call(api['table.delete'], { id })
+    shell.note(`Deleted the table ${name} again, because no row was written.`)
+  } catch (error) {
+    shell.note(`The table ${name} remains without rows: ${(error as Error).message}`)
+  }
+}
+
 interface Source {
   readonly stream: Readable
   /** Returns the fraction that has been read, from 0 to 1; 0 if the size is unknown. */
   part(): number
 }
 function openFile(file: string): Source {
-  if (file === '-') return { stream: process.stdin, part: () => 0 }
+  if (file === '-') return { stream: standardInput(), part: () => 0 }
   let stat: Stats
   try {
     stat = statSync(file)

@@ -77,16 +77,20 @@ export async function upsertRows(target: Target, rows: AsyncIterable<FileRow>): 
       failure ??= located(error, () => line)
     }
   }
-  for await (const row of rows) {
-    if (failure !== undefined) break
-    const identity = row.data[target.identity]
-    const sent: Promise<void> = send(row, active.get(identity)).then(() => {
-      running.delete(sent)
-      if (active.get(identity) === sent) active.delete(identity)
-    })
-    active.set(identity, sent)
-    running.add(sent)
-    if (running.size >= MAX_CONCURRENT) await Promise.race(running)
+  try {
+    for await (const row of rows) {
+      if (failure !== undefined) break
+      const identity = row.data[target.identity]
+      const sent: Promise<void> = send(row, active.get(identity)).then(() => {
+        running.delete(sent)
+        if (active.get(identity) === sent) active.delete(identity)
+      })
+      active.set(identity, sent)
+      running.add(sent)
+      if (running.size >= MAX_CONCURRENT) await Promise.race(running)
+    }
+  } catch (error) {
+    failure ??= error
   }
   await Promise.all(running)
   if (failure !== undefined) throw failure

@@ -42,6 +42,7 @@ export const bash =
       max_bytes,
       signal,
       onLine: (stream, line) => log.info(line, { stream }),
+      redact: (text) => secrets.redact(text),
     })
     return { stdout: secrets.redact(stdout), stderr: secrets.redact(stderr), exit_code }
   }

@@ -10,6 +10,8 @@
 
 /** Maximum size in bytes of the notice about omitted bytes. */
 const MAX_NOTICE_BYTES = 64
+/** Matches the notice about omitted bytes. */
+export const OMISSION = /\n\[\.\.\. \d+ bytes left out \.\.\.\]\n/
 /** Number of chunks above which the chunks are joined. */
 const MAX_CHUNKS = 256
 /** Control characters except tab, line feed, carriage return and escape. */

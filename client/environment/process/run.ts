@@ -37,6 +37,8 @@ export interface RunOptions {
   readonly signal: AbortSignal
   /** Receives each line of the output while the program runs. */
   readonly onLine?: (stream: 'stdout' | 'stderr', line: string) => void
+  /** Removes credentials from a line before it is divided. */
+  readonly redact?: (text: string) => string
 }
 export interface Ended {
   readonly stdout: string
@@ -76,7 +78,7 @@ function started(
 export async function runProgram(
   program: string,
   args: readonly string[],
-  { cwd, env, timeout_seconds, max_bytes, signal, onLine }: RunOptions,
+  { cwd, env, timeout_seconds, max_bytes, signal, onLine, redact }: RunOptions,
 ): Promise<Ended> {
   signal.throwIfAborted()
   const mark = randomUUID()
@@ -86,7 +88,7 @@ export async function runProgram(
   child.stderr.on('data', (chunk: Buffer) => stderr.add(chunk))
   if (onLine)
     for (const name of ['stdout', 'stderr'] as const) {
-      const lines = new Lines((line) => onLine(name, line))
+      const lines = new Lines((line) => onLine(name, line), redact)
       child[name].on('data', (chunk: Buffer) => lines.add(chunk)).once('close', () => lines.end())
     }
   const ended = new Promise<number>((done, failed) => {

@@ -9,6 +9,7 @@ import type { JsonObject } from '../../../protocol/common.ts'
 import type { ProviderName } from '../../../protocol/events/integrations.ts'
 import type { ServicePublication } from '../../../protocol/events/sources.ts'
 import { getOwn } from '../../../protocol/lookup.ts'
+import { cutText } from '../../../protocol/rules/cut-text.ts'
 
 /** A verified request from a provider. `header` expects a name in lower case. */
 export interface Received {
@@ -49,11 +50,16 @@ const verbs: Readonly<Record<ProviderName, Readonly<Record<string, string>>>> = 
 const SEGMENT = /^[A-Za-z0-9_-]{1,48}$/
 /** Maximum length of a delivery id in characters. */
 const MAX_DELIVERY_ID_LENGTH = 255
+/**
+ * Maximum length of the repository, sender and action in characters. Only the payload of an event
+ * is reduced when it is too large, so the other fields need a limit of their own.
+ */
+const MAX_FACT_LENGTH = 1024
 
 const memberOf = (value: unknown, name: string): unknown =>
   typeof value === 'object' && value !== null ? getOwn(value as JsonObject, name) : undefined
 const textOf = (value: unknown): string | undefined =>
-  typeof value === 'string' && value !== '' ? value : undefined
+  typeof value === 'string' && value !== '' ? cutText(value, MAX_FACT_LENGTH) : undefined
 
 interface Facts {
   readonly resource: string | undefined

@@ -120,6 +120,15 @@ t.test(
   },
 )
 
+t.test('an exchange without its answer in an archived channel is cancelled', async (t) => {
+  const asked = group().when('channel.send', { content: '@one', mentioned: ['agt_1'] }, by('ann'))
+  const archived_at = '2026-01-01T00:00:00Z'
+  const closed = asked.when('channel.update', { archived_at, project_admin: false }, by('ann'))
+  t.match(ends(closed, begun(asked)[0]).events, [
+    { type: 'exchange.ended', status: 'cancelled', error_type: 'channel_archived' },
+  ])
+})
+
 t.test("the answer is posted as the agent's reply, with its session and turn", async (t) => {
   const asked = group().when('channel.send', { content: '@one', mentioned: ['agt_1'] }, by('ann'))
   const [exchange] = begun(asked)

@@ -72,6 +72,22 @@ t.test(
   },
 )
 
+t.test('a nudge that starts a turn makes an archived session active', async (t) => {
+  const s = begun('go')
+  s.answers(say('done'))
+  s.do('session.update', { session_id: 'ses_1', status: 'archived' })
+  t.match(nudge(s, 'again'), { delivery: 'new_turn', session: { status: 'active' } })
+  s.do('session.update', { session_id: 'ses_1', status: 'archived' })
+  t.match(nudge(s, 'more'), { delivery: 'current_turn', session: { status: 'archived' } })
+  s.settle(s.job(), { outcome: 'failed', error_type: 'x', error_message: 'y' })
+  t.match(s.turn(3), { status: 'running' })
+  t.match(
+    s.log.filter(({ type }) => type === 'session.updated').at(-1),
+    { session: { status: 'active' } },
+    'the nudge became a turn',
+  )
+})
+
 t.test('a nudge with wake interrupts a question but not an approval', async (t) => {
   const s = begun('go', {}, definition([tool('rm', { destructive: true })]))
   s.answers(ask('q'))

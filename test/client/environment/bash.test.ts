@@ -70,6 +70,32 @@ t.test('commands get the credential of the worker, and no other variable of it',
   t.match(redacted, { stdout: /ACME_API_KEY=\[redacted\]/, stderr: /ACME_API_KEY=\[redacted\]/ })
 })
 
+t.test('a credential is redacted although it crosses a cut', async (t) => {
+  const world = await workspaceOf(t)
+  const secret = 'the-key/of-the-worker'
+  world.secrets.add(secret)
+  let logged = ''
+  const log = jobLog(
+    (_, text) => {
+      logged += world.secrets.redact(text)
+    },
+    () => {},
+  )
+  // The lines of the log are divided after 8000 characters, and the result keeps both ends.
+  for (const before of [7990, 15]) {
+    const spaces = (count: number) => `printf '%*s' ${count} ''`
+    const print = `printf '%s' "$W"`
+    const command = [spaces(before), print, spaces(9000), print, spaces(15)].join('; ')
+    const { stdout } = await execute(
+      bash(world),
+      { command, env: { W: secret }, max_output_bytes: 100 },
+      { log },
+    )
+    t.notMatch(stdout, /the-key|the-worker/)
+  }
+  t.equal(logged.replaceAll(' ', ''), '[redacted]'.repeat(4))
+})
+
 t.test('invalid parameters start nothing', async (t) => {
   const run = bash(await workspaceOf(t))
   for (const parameters of [

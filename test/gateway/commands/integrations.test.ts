@@ -6,6 +6,7 @@ import { isFrom } from '../../../gateway/commands/integrations/signature.ts'
 import type { JsonObject } from '../../../protocol/common.ts'
 import type { ProviderName } from '../../../protocol/events/integrations.ts'
 import { providers } from '../../../protocol/events/integrations.ts'
+import type { ServicePublication } from '../../../protocol/events/sources.ts'
 
 type Headers = Readonly<Record<string, string>>
 const NOW = Date.parse('2026-01-01T00:00:00Z')
@@ -118,6 +119,38 @@ t.test('the event contains the body, its repository and the id of the delivery',
   const uuid = { 'x-gitlab-event-uuid': 'u' }
   t.equal(keyOf(uuid, 'a'), keyOf(uuid, 'a'))
   t.not(keyOf(uuid, 'a'), keyOf(uuid, 'b'), 'one event can cause two webhooks')
+})
+
+t.test('repository, sender and action are bounded, whatever the payload contains', async (t) => {
+  const long = 'x'.repeat(500_000)
+  const received = [
+    read(
+      'github',
+      { 'x-github-event': 'repository_dispatch', 'x-github-delivery': 'd' },
+      { action: long, repository: { full_name: long }, sender: { login: long } },
+    ),
+    read(
+      'gitlab',
+      { 'idempotency-key': 'd' },
+      {
+        object_kind: 'push',
+        action: long,
+        project: { path_with_namespace: long },
+        user_username: long,
+      },
+    ),
+  ]
+  const text = 'x'.repeat(1024)
+  for (const one of received) {
+    const { source_id, meta } = one as ServicePublication
+    t.strictSame(
+      { source_id, meta },
+      {
+        source_id: text,
+        meta: { delivery_id: 'd', repository: text, sender: text, action: text },
+      },
+    )
+  }
 })
 
 t.test('a missing or malformed part is named', async (t) => {

@@ -35,7 +35,7 @@ async function connected(t: Test, domain: string) {
     }
     return { socket, say }
   }
-  return { ...(await open()), open, clock, logged, stop: () => listener.stop() }
+  return { ...(await open()), listener, open, clock, logged, stop: () => listener.stop() }
 }
 
 t.test('a connection ends after ten minutes, even if it is not silent', async (t) => {
@@ -77,6 +77,24 @@ t.test('a client that disconnects during a message is not an error', async (t) =
   await once(socket, 'close')
   await stop()
   t.strictSame(logged, ['mail_connection_lost'])
+})
+
+t.test('one address can hold a quarter of the connections', async (t) => {
+  const { listener, open } = await connected(t, 'agents.example')
+  const others = await Promise.all(Array.from({ length: 24 }, open))
+  const greeted = async (): Promise<string> => {
+    const socket = connect(listener.port, '127.0.0.1')
+    socket.on('error', () => {})
+    t.teardown(() => socket.destroy())
+    const [greeting] = (await once(socket, 'data')) as [Buffer]
+    return greeting.toString()
+  }
+  t.match(await greeted(), /^421 4\.7\.0 Too many connections from this address/)
+  t.match(await greeted(), /^421/, 'and a refused connection is not counted')
+  for (const { socket } of others.slice(0, 2)) socket.destroy()
+  let greeting = ''
+  for (let n = 0; n < 100 && !greeting.startsWith('220'); n++) greeting = await greeted()
+  t.match(greeting, /^220/, 'another connection is accepted after some have ended')
 })
 
 t.test('the size of all messages in memory is limited', async (t) => {

@@ -100,6 +100,19 @@ t.test('a CSV file becomes a table, and the table the same file', async (t) => {
   )
 })
 
+t.test('a new table whose rows are refused does not remain', async (t) => {
+  const twice = file('twice.csv', 'key,n\na,1\na,2\n')
+  const refused = await baton('table', 'import', 'twice', twice, '--create')
+  t.match(refused.fault?.message, /^Line 3: /)
+  t.match(refused.notes.at(-1), 'Deleted the table twice again, because no row was written.')
+  const wrong = file('wrong.csv', 'key,n\na,x\n')
+  for (const flags of [[], ['--upsert']]) {
+    const words = ['table', 'import', 'twice', wrong, '--create', '--type', 'n=number', ...flags]
+    t.match((await baton(...words)).fault?.message, /^Line 2: .*number/)
+  }
+  t.strictSame(listOf(await s.ok('table.list', { name: 'twice' })), [])
+})
+
 t.test('a fault names its line, and upserts repeat an import', async (t) => {
   const duplicate = file('more.csv', 'number,amount\nA-4,1\nA-1,2\n')
   const refused = await baton('table', 'import', 'orders', duplicate)

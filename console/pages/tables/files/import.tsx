@@ -108,7 +108,10 @@ function Mapped({
   const [progress, setProgress] = useState<Progress>()
   const stop = useRef<AbortController | undefined>(undefined)
   const added = new Map([...candidates].filter(([index]) => mapping[index] === NEW_COLUMN))
-  const plan = useMemo(() => planImport(file, mapping, schema, added), [file, mapping.join('\n')])
+  const plan = useMemo(
+    () => planImport(file, mapping, schema, added, update),
+    [file, mapping.join('\n'), update],
+  )
   const twice = mapping.find(
     (name, index) => name !== '' && name !== NEW_COLUMN && mapping.indexOf(name) !== index,
   )

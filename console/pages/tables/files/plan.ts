@@ -3,7 +3,7 @@
  * pure.
  */
 
-import { dataOf, inferColumns } from '../../../../client/cli/tables/columns.ts'
+import { clearedByEmpty, dataOf, inferColumns } from '../../../../client/cli/tables/columns.ts'
 import { fromSpreadsheet } from '../../../../client/cli/tables/spreadsheet.ts'
 import { getOwn } from '../../../../protocol/lookup.ts'
 import type { Column, ColumnType, TableSchema } from '../../../../protocol/tables/schema.ts'
@@ -101,13 +101,19 @@ export interface ImportPlan {
   readonly faults: readonly { readonly line: number; readonly message: string }[]
 }
 
-/** Converts the records to rows. Records with faults are left out. */
+/**
+ * Converts the records to rows. Records with faults are left out.
+ * @param update whether rows that exist are updated: an empty field then leaves the stored value as
+ * it is. Otherwise it has no value, even if its column has a default.
+ */
 export function planImport(
   file: CsvFile,
   mapping: Mapping,
   schema: TableSchema,
   added: ReadonlyMap<number, Column>,
+  update = false,
 ): ImportPlan {
+  const cleared = clearedByEmpty(update ? [] : schema.columns)
   const types = new Map<string, ColumnType>(
     [...schema.columns, ...added.values()].map(({ name, type }) => [name, type]),
   )
@@ -118,8 +124,7 @@ export function planImport(
   const faults: { line: number; message: string }[] = []
   for (const { line, fields } of file.records) {
     const values: Record<string, unknown> = {}
-    for (const [index, name] of names.entries())
-      if (name && fields[index] !== undefined) values[name] = fields[index]
+    for (const [index, name] of names.entries()) if (name) values[name] = fields[index]
     const missing = schema.columns.find(
       ({ name, required, default: standard }) =>
         required && standard === undefined && (getOwn(values, name) ?? '') === '',
@@ -129,7 +134,7 @@ export function planImport(
     else if (missing) faults.push({ line, message: text.valueMissing(line, missing.name) })
     else
       try {
-        rows.push({ line, data: dataOf({ line, values }, types, 'csv') })
+        rows.push({ line, data: dataOf({ line, values }, types, 'csv', cleared) })
       } catch (error) {
         faults.push({ line, message: (error as Error).message })
       }

@@ -66,3 +66,15 @@ t.test('few rows of one identity wait for each other', async (t) => {
   t.equal(done, 1000)
   t.ok(most < 40, `${most} rows were kept`)
 })
+
+t.test('rows that were sent before an invalid row are counted', async (t) => {
+  let done = 0
+  async function* invalid() {
+    yield* rowsOf(1, 'a')
+    yield* rowsOf(1, 'b')
+    throw new Error('line 4')
+  }
+  const call = () => new Promise((answer) => setImmediate(answer))
+  await t.rejects(upsertRows({ ...target(call), advanced: () => done++ }, invalid()), /line 4/)
+  t.equal(done, 2)
+})
