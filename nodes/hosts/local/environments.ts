@@ -25,7 +25,7 @@ import {
 import { sizeOf } from './disk.ts'
 import { type Control, createFolder, type Folders } from './folders.ts'
 import { openLog, tailOf } from './logs.ts'
-import { endProcesses, belongingTo } from './processes.ts'
+import { belongingTo, endProcesses } from './processes.ts'
 import { type Running, runWorker, type SharedResources } from './run.ts'
 
 /** Milliseconds after which workers that have not ended are killed when the host stops. */
@@ -108,7 +108,7 @@ export class LocalEnvironments implements Provider {
   }
 
   #folderOf(environment_id: string): string {
-    // Throws if the id is not that of an environment.
+    // Throws ProviderFault if the id is invalid.
     this.#folders.of(environment_id)
     return join(this.#shared.root, environment_id)
   }

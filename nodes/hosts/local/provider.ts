@@ -17,7 +17,7 @@ import {
   openIsolation,
 } from './isolation.ts'
 import { type Groups, openGroups, type ResourceLimits } from './limits.ts'
-import { endProcesses, markerOf, belongingTo } from './processes.ts'
+import { belongingTo, endProcesses, markerOf } from './processes.ts'
 import type { SharedResources } from './run.ts'
 
 export interface LocalOptions {
