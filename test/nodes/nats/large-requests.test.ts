@@ -3,7 +3,7 @@
  */
 import t from 'tap'
 import { createBus } from '../../../nodes/nats/bus.ts'
-import { RequestParts, splitRequest } from '../../../nodes/nats/parts.ts'
+import { RequestParts, splitRequest } from '../../../nodes/nats/bus/parts.ts'
 import { startStore } from '../support/store.ts'
 
 const { one, two } = await startStore('2m')

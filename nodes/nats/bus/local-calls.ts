@@ -2,8 +2,8 @@
  * Calls of listeners in this process. A failure of a handler is logged and counts as no answer
  * (B3 of `bus.ts`).
  */
-import type { Log } from '../../gateway/ports.ts'
-import { type Limited, Overdue } from './journal/overdue.ts'
+import type { Log } from '../../../gateway/ports.ts'
+import { type Limited, Overdue } from '../journal/overdue.ts'
 import type { Listener } from './listeners.ts'
 
 export class LocalCalls {
