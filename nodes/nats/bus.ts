@@ -16,10 +16,10 @@
 import { randomUUID } from 'node:crypto'
 import { Empty, headers, type Msg, type MsgHdrs } from '@nats-io/transport-node'
 import type { Bus, NoAnswer } from '../host/ports.ts'
-import { errorText, isNoResponders, isUnanswered } from './failures.ts'
 import { createListeners, type Listener } from './bus/listeners.ts'
 import { LocalCalls } from './bus/local-calls.ts'
 import { type RequestPart, RequestParts, splitRequest } from './bus/parts.ts'
+import { errorText, isNoResponders, isUnanswered } from './failures.ts'
 import type { Nats } from './server/connect.ts'
 
 /** Header with the groups of which a listener in the publisher's own process gets the message. */
