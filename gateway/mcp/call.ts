@@ -119,7 +119,8 @@ export async function callTool(
     seen: 0,
     at: 0,
   }
-  if (takesStream(call)) return followCall(edge, row, exchange, promiseOf(offered), waiting, true)
+  if (takesStream(call))
+    return followCall(edge, row, exchange, { promised: promiseOf(offered), waiting, first: true })
   await waitForRunEnd(edge, scopeId(edge, call), run_id, CALL_TIMEOUT_MS)
   return given(
     (await resultOf(edge, row, promiseOf(offered), run_id)) ??
@@ -148,7 +149,11 @@ export async function resumeCall(
   const offered = findTool(all, waiting.name)
   return (
     refuseTool(edge.world, call.caller, waiting) ??
-    followCall(edge, row, exchange, offered ? promiseOf(offered) : waiting, waiting, false)
+    followCall(edge, row, exchange, {
+      promised: offered ? promiseOf(offered) : waiting,
+      waiting,
+      first: false,
+    })
   )
 }
 

@@ -72,19 +72,22 @@ export function waitingOf(edge: Edge, call: Call, frame_id: string): Waiting | u
   return isRefusal(opened) ? undefined : (opened.position as Waiting)
 }
 
+interface FollowedCall {
+  readonly promised: Promised
+  readonly waiting: Waiting
+  /** Whether this is the first stream of the call. */
+  readonly first: boolean
+}
 /**
  * Opens the stream of a call.
  * @param call the call to the tool's row. The permission for the row is checked while the stream is
  * open.
- * @param first whether this is the first stream of the call.
  */
 export async function followCall(
   edge: Edge,
   call: Call,
   exchange: Exchange,
-  promised: Promised,
-  waiting: Waiting,
-  first: boolean,
+  { promised, waiting, first }: FollowedCall,
 ): Promise<Refusal | undefined> {
   const { world } = edge
   const project = scopeId(edge, call)

@@ -130,19 +130,23 @@ export interface DefinitionRequest {
 const refersByName = ({ toolkits, skills }: InlineConfig = {}): boolean =>
   toolkits?.some(({ actions }) => actions === undefined) === true ||
   skills?.some(({ body }) => body === undefined) === true
-type Settings = Pick<Session, 'config' | 'thinking_effort' | 'compaction_policy'> | undefined
+/** The agent and the session of a turn. */
+export interface TurnSubject {
+  readonly project: string
+  readonly agent: Agent
+  /** Settings of the session, which need not exist yet. */
+  readonly session?: Pick<Session, 'config' | 'thinking_effort' | 'compaction_policy'> | undefined
+  /** The agent's source, for an agent that does not belong to the project. */
+  readonly source?: AgentSource | undefined
+}
 /**
  * Returns the definition that results from all layers, before its tools and the agent's memory are
  * resolved.
- * @param given the agent's source, for an agent that does not belong to the project.
  */
-async function effectiveIn(
+async function layeredDefinition(
   edge: CapabilityReader,
-  project: string,
-  agent: Agent,
-  session: Settings,
+  { project, agent, session, source: given }: TurnSubject,
   { config, author, operation, step, trigger, bundle: known }: DefinitionRequest,
-  given?: AgentSource,
 ): Promise<EffectiveDefinition | Refusal> {
   const source = given ?? (await sourceOf(edge, project, agent.id))
   if (isRefusal(source)) return source
@@ -190,7 +194,7 @@ export async function definitionOf(
   session: Session,
 ): Promise<EffectiveDefinition | Refusal> {
   const agent = await findAgent(edge, project, { id: session.agent_id })
-  return isRefusal(agent) ? agent : effectiveIn(edge, project, agent, session, {})
+  return isRefusal(agent) ? agent : layeredDefinition(edge, { project, agent, session }, {})
 }
 /**
  * Returns the id of an agent's environment, whether the environment exists or not. Returns
@@ -211,20 +215,16 @@ export async function agentWorkspace(
 /**
  * Resolves the definition of a turn. Refused when the agent is inactive or the definition is
  * invalid.
- * @param session settings of the session, which need not exist yet.
- * @param given the agent's source, for an agent that does not belong to the project.
  */
-export async function define(
+export async function defineTurn(
   edge: CapabilityReader,
-  project: string,
-  agent: Agent,
-  session: Settings,
+  subject: TurnSubject,
   wanted: DefinitionRequest,
-  given?: AgentSource,
 ): Promise<Defined | Refusal> {
+  const { project, agent } = subject
   const usable = requireActive(agent)
   if (isRefusal(usable)) return usable
-  const found = await effectiveIn(edge, project, agent, session, wanted, given)
+  const found = await layeredDefinition(edge, subject, wanted)
   if (isRefusal(found)) return found
   const { config, step } = wanted
   const organization = await edge.directory.organization()

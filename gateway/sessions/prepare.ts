@@ -27,7 +27,7 @@ import type { Identity } from '../http/idempotency.ts'
 import type { Prepare, Prepared } from '../prepare.ts'
 import { sleep } from '../timing.ts'
 import { attachmentPreparations } from './attach.ts'
-import { type DefinitionRequest, define, findAgent, requireActive } from './definition.ts'
+import { type DefinitionRequest, defineTurn, findAgent, requireActive } from './definition.ts'
 import { type Located, locateSession, standingOf } from './session-id.ts'
 import { sealTranscriptCursor } from './transcript/transcript-cursor.ts'
 import { recordNotFound } from './visibility.ts'
@@ -143,16 +143,25 @@ async function invoke(
   const located = await readable(
     edge,
     call,
-    await locateSession(edge, scopeId(edge, call), agent, seed, undefined, repeatable),
+    await locateSession(edge, {
+      project: scopeId(edge, call),
+      agent,
+      seed,
+      repeatSeed: repeatable,
+    }),
   )
   if (isRefusal(located)) return located
-  const { id, place, session, born } = located
+  const { id, location, session, born } = located
   const defined = orRepeat(
-    await define(edge, scopeId(edge, call), agent, session ?? seeded(seed), {
-      ...(call.body as DefinitionRequest),
-      author: call.caller.permissions,
-      trigger: 'invoke',
-    }),
+    await defineTurn(
+      edge,
+      { project: scopeId(edge, call), agent, session: session ?? seeded(seed) },
+      {
+        ...(call.body as DefinitionRequest),
+        author: call.caller.permissions,
+        trigger: 'invoke',
+      },
+    ),
     input.idempotency_key?.trim() || repeatable,
     call.body as DefinitionRequest,
   )
@@ -161,7 +170,7 @@ async function invoke(
     : {
         id,
         ...(born && { born }),
-        input: { place, ...defined },
+        input: { place: location, ...defined },
         answer: (reply) => acknowledged(edge, call, input.content, reply),
       }
 }
@@ -184,21 +193,19 @@ async function create(edge: Edge, call: Call, { seed }: Identity): Promise<Prepa
   const located = await readable(
     edge,
     call,
-    await locateSession(
-      edge,
-      scopeId(edge, call),
+    await locateSession(edge, {
+      project: scopeId(edge, call),
       agent,
-      call.body as SessionSeed,
-      undefined,
-      seed,
-    ),
+      seed: call.body as SessionSeed,
+      repeatSeed: seed,
+    }),
   )
   if (isRefusal(located)) return located
   // An existing session is only returned, so its agent need not be active.
   const usable = located.session ? agent : requireActive(agent)
   return isRefusal(usable)
     ? usable
-    : { id: located.id, ...(located.born && { born: true }), input: { place: located.place } }
+    : { id: located.id, ...(located.born && { born: true }), input: { place: located.location } }
 }
 
 /**
@@ -219,7 +226,9 @@ async function definedIn(
   wanted: DefinitionRequest,
 ): Promise<Defined | Refusal> {
   const agent = await findAgent(edge, scopeId(edge, call), { id: session.agent_id })
-  return isRefusal(agent) ? agent : define(edge, scopeId(edge, call), agent, session, wanted)
+  return isRefusal(agent)
+    ? agent
+    : defineTurn(edge, { project: scopeId(edge, call), agent, session }, wanted)
 }
 /**
  * Creates the preparation of an operation that needs the definition of a turn in an existing

@@ -26,30 +26,37 @@ export const standingOf = (
 
 export interface Located {
   readonly id: string
-  readonly place: SessionLocation
+  readonly location: SessionLocation
   /** The session's record. Absent when the session does not exist, was deleted or has expired. */
   readonly session?: Session
   /** Set when the id was generated at random for this request, so its actor does not exist yet. */
   readonly born?: true
 }
+export interface SessionRequest {
+  readonly project: string
+  readonly agent: Agent
+  /** The fields of the request that select or describe the session. */
+  readonly seed: SessionSeed
+  /**
+   * Set if the session is for a run. `scope_ref_id` is the id of the loop or workflow to whose
+   * scope the key belongs. If it is absent, the key belongs to the scope of the agent.
+   */
+  readonly ofRun?: { readonly scope_ref_id?: string }
+  /** Seed of the request's idempotency key, so that repeats get the same new session. */
+  readonly repeatSeed?: string | undefined
+}
 /**
- * Finds the session of a request: its id, and the `SessionLocation` used to create the session if it does not
- * exist.
- * @param owned set if the session is for a run. `scope_ref_id` is the id of the loop or workflow to
- * whose scope the key belongs. If it is absent, the key belongs to the scope of the agent.
- * @param seed seed of the request's idempotency key, so that repeats get the same new session.
+ * Finds the session of a request: its id, and the `SessionLocation` used to create the session if
+ * it does not exist.
  */
 export async function locateSession(
   edge: Pick<CapabilityReader, 'world'>,
-  project: string,
-  agent: Agent,
-  { mode, session_key, scope_name }: SessionSeed,
-  owned?: { readonly scope_ref_id?: string },
-  seed?: string,
+  { project, agent, seed, ofRun, repeatSeed }: SessionRequest,
 ): Promise<Located | Refusal> {
   const { world } = edge
+  const { mode, session_key, scope_name } = seed
   const key = (session_key ?? scope_name ?? '').trim()
-  const { scope_ref_id } = owned ?? {}
+  const { scope_ref_id } = ofRun ?? {}
   const at = (root: string, generation: number, name: string): SessionLocation => ({
     root,
     generation,
@@ -58,16 +65,16 @@ export async function locateSession(
     agent_name: agent.name,
     ...(agent.compaction_policy && { compaction_policy: agent.compaction_policy }),
     ...(scope_ref_id !== undefined && { scope_ref_id }),
-    ...(owned && { of_run: true as const }),
+    ...(ofRun && { of_run: true as const }),
   })
-  const lives = (id: string, place: SessionLocation, { gone, session }: Standing): Located => ({
+  const found = (id: string, location: SessionLocation, { gone, session }: Standing): Located => ({
     id,
-    place,
+    location,
     ...(session && !gone && { session }),
   })
   if (mode === 'new' && key === '') {
-    const id = world.id('agent_session', seed)
-    return { id, place: at(id, 0, id), ...(seed === undefined && { born: true }) }
+    const id = world.id('agent_session', repeatSeed)
+    return { id, location: at(id, 0, id), ...(repeatSeed === undefined && { born: true }) }
   }
   // The key of a session that was created without a key is the id of the session, so this key may
   // be the id of an existing session.
@@ -80,7 +87,7 @@ export async function locateSession(
       own.session?.session_key === key &&
       own.session.agent_id === agent.id
     )
-      return lives(key, at(key, 0, key), own)
+      return found(key, at(key, 0, key), own)
   }
   const name = key || DEFAULT_KEY
   const spelled = (generation: number): string =>
@@ -95,11 +102,11 @@ export async function locateSession(
   const root = world.id('agent_session', spelled(0))
   const first = await standingOf(edge, project, root)
   if (isRefusal(first)) return first
-  if (!first.gone) return lives(root, at(root, 0, name), first)
+  if (!first.gone) return found(root, at(root, 0, name), first)
   for (let generation = Math.max(1, first.generation); ; generation++) {
     const id = world.id('agent_session', spelled(generation), slotOf(root))
     const next = await standingOf(edge, project, id)
     if (isRefusal(next)) return next
-    if (!next.gone) return lives(id, at(root, generation, name), next)
+    if (!next.gone) return found(id, at(root, generation, name), next)
   }
 }

@@ -13,7 +13,7 @@ import type { TurnDefined, TurnWanted } from '../../protocol/runs/turns.ts'
 import { isPrivate } from '../../protocol/sessions/visibility.ts'
 import { bundleOf } from '../commands/resolver/resolve.ts'
 import type { CapabilityReader } from '../queries/agent-capabilities.ts'
-import { agentOf, type DefinitionRequest, define } from './definition.ts'
+import { agentOf, type DefinitionRequest, defineTurn } from './definition.ts'
 import { locateSession } from './session-id.ts'
 
 const REVIEWER =
@@ -109,13 +109,12 @@ export async function turnFor(
           'The session belongs to a channel that the starter of the run may not read.',
         )
       : readable
-  const located = await locateSession(
-    asking,
+  const located = await locateSession(asking, {
     project,
     agent,
-    { session_key: name },
-    scope === 'loop' ? { scope_ref_id: ref_id } : {},
-  )
+    seed: { session_key: name },
+    ofRun: scope === 'loop' ? { scope_ref_id: ref_id } : {},
+  })
   if (isRefusal(located)) return located
   if (scope === 'agent' && located.session && isPrivate(located.session)) {
     const access = await asking.world.view(project, 'session_access', {
@@ -134,19 +133,21 @@ export async function turnFor(
   const bundle =
     kept ?? (given ? undefined : await bundleOf(asking, project, agent, wanted.trigger ?? 'api'))
   if (isRefusal(bundle)) return bundle
-  const defined = await define(
+  const defined = await defineTurn(
     asking,
-    project,
-    agent,
-    located.session ?? { ...(compaction_policy && { compaction_policy }) },
+    {
+      project,
+      agent,
+      session: located.session ?? { ...(compaction_policy && { compaction_policy }) },
+      source: given,
+    },
     { step, ...environmentFor(agent, wanted), ...(bundle && { bundle }) },
-    given,
   )
   if (isRefusal(defined)) return defined
   return {
     turn_id,
     session_id: located.id,
-    place: located.place,
+    place: located.location,
     definition: defined.definition,
     seed: {
       ...(title !== undefined && { title }),

@@ -36,12 +36,12 @@ export function createBlobs(nats: Nats): Blobs & Files & FileList {
       await writeValue(await store(), name, data)
     },
     get: async (name) => readValue(nats, await store(), bucket, name),
-    write: (name, bytes) => writeObject(nats, bucket, name, nuid.next(), bytes, shared),
+    write: (name, bytes) => writeObject(nats, { bucket, name, id: nuid.next() }, bytes, shared),
     read: async (name, start, end) => {
       const at = await store()
       const info = await at.info(name)
       return info && !info.deleted
-        ? readObject(nats, at, bucket, info, start, end, shared)
+        ? readObject(nats, { store: at, bucket, info }, { start, end }, shared)
         : undefined
     },
     delete: async (name) => {

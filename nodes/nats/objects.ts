@@ -117,16 +117,19 @@ async function* regrouped(
   }
 }
 
+/** A file to be written. `id` is a new id for its chunks. */
+interface NewObject {
+  readonly bucket: string
+  readonly name: string
+  readonly id: string
+}
 /**
  * Stores a file under a new name.
- * @param id a new id for the file's chunks.
  * @throws the error of `source`, or an error when the servers do not acknowledge a chunk.
  */
 export async function writeObject(
   nats: Nats,
-  bucket: string,
-  name: string,
-  id: string,
+  { bucket, name, id }: NewObject,
   source: AsyncIterable<Uint8Array>,
   { writing, pool }: Transferring,
 ): Promise<FileDigest> {
@@ -199,6 +202,12 @@ export async function writeObject(
   }
 }
 
+/** A stored file, in the object store that is named `bucket`. */
+interface StoredObject {
+  readonly store: ObjectStore
+  readonly bucket: string
+  readonly info: ObjectInfo
+}
 /**
  * Reads the bytes from `start` (inclusive) to `end` (exclusive). A chunk is valid until the next
  * one is requested.
@@ -206,11 +215,8 @@ export async function writeObject(
  */
 export async function* readObject(
   nats: Nats,
-  store: ObjectStore,
-  bucket: string,
-  info: ObjectInfo,
-  start: number,
-  end: number,
+  { store, bucket, info }: StoredObject,
+  { start, end }: { readonly start: number; readonly end: number },
   shared: Transferring,
 ): AsyncGenerator<Uint8Array, void> {
   if (start >= end) return

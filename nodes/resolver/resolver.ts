@@ -24,11 +24,10 @@ import {
   type TriggerKind,
 } from '../../protocol/resolver/callout.ts'
 import { resolverLimits } from '../../protocol/resolver/schema.ts'
-import { isSameBundle } from '../../protocol/runs/turns.ts'
 import type { Clock } from '../host/ports.ts'
 import type { CallResult } from './call.ts'
-import { createMemory } from './memory.ts'
-import type { AgentKey, DefinitionStore, Head, Value, Versioned } from './store.ts'
+import type { AgentKey, DefinitionStore, Head, Versioned } from './store.ts'
+import { definitionIn, type Stored, StoredDefinitions } from './stored-definitions.ts'
 
 /** Measurements of the resolver. Ages and durations are in seconds. */
 export interface ResolverMeasure {
@@ -66,20 +65,21 @@ const MARGIN_MS = 3000
 /** Maximum time until a claim expires, in milliseconds. A later time is that of a wrong clock. */
 const MAX_CLAIM_MS = resolverLimits.timeout_ms + MARGIN_MS
 /** Initial and maximum pause between two checks of another process's claim, in milliseconds. */
-const LOOK = { first: 20, last: 250 } as const
+const PAUSE_MS = { first: 20, last: 250 } as const
 /** Maximum number of attempts to resolve a definition when the store fails before the call. */
 const MAX_ATTEMPTS = 3
-/** Maximum number of characters of the definitions in memory, as JSON. */
-const MAX_CACHED_CHARACTERS = 8 * 2 ** 20
 
 type Answer = KnownDefinition | Refusal
-type Stored = Versioned<Value> | undefined
-const definitionIn = (stored: Stored): KnownDefinition | undefined => stored?.entry ?? undefined
+/** A claim of this process on the next call for an agent, and the stored definition before it. */
+interface OwnClaim {
+  readonly id: string
+  readonly claimed: Versioned<Head>
+  readonly known: Stored
+}
 const keyOf = ({ project, agent_id }: ResolverQuestion): AgentKey => ({
   project: project.id,
   agent_id,
 })
-const nameOf = ({ project, agent_id }: AgentKey): string => `${project}/${agent_id}`
 /** Returns the recorded outcome of another process's call; undefined if it stored a definition. */
 const outcomeOf = ({
   outcome,
@@ -92,208 +92,10 @@ const outcomeOf = ({
       : { kind: 'unreachable', reason }
 
 export function createDefinitionResolver(parts: Parts): DefinitionResolver {
-  const { store, clock, log, measure } = parts
+  const { store, log } = parts
+  const definitions = new StoredDefinitions(store)
+  const resolution = new Resolution(parts, definitions)
   const flights = new Map<string, Promise<Answer>>()
-  const memory = createMemory(MAX_CACHED_CHARACTERS)
-
-  /** Returns the stored definition, with the time of its last confirmation. */
-  async function storedIn(key: AgentKey, head: Versioned<Head> | undefined): Promise<Stored> {
-    const confirmed = head?.entry.confirmed
-    const kept = confirmed && memory.get(nameOf(key), confirmed.revision)
-    const found = kept ?? (await store.value(key))
-    if (!found?.entry) return found
-    if (!kept) memory.set(nameOf(key), found)
-    return confirmed?.revision === found.revision && confirmed.at > found.entry.at
-      ? { ...found, entry: { ...found.entry, at: confirmed.at } }
-      : found
-  }
-  const age = ({ at }: KnownDefinition): number => Math.max(0, clock.now() - at) / 1000
-
-  function settle(question: ResolverQuestion, known: Stored, outcome: CalloutOutcome): Answer {
-    const { settings } = question.configuration
-    const resolution = resolutionOf(settings, definitionIn(known), outcome, clock.now())
-    if ('use' in resolution) {
-      if (resolution.stale) measure.definitionServed('stale', age(resolution.use))
-      return resolution.use
-    }
-    measure.definitionFailed(resolution.fail)
-    return refuse(resolution.fail, { agent_id: question.agent_id, reason: resolution.reason })
-  }
-
-  /** Makes the call for which this process has the claim, and stores its outcome. */
-  async function lead(
-    question: ResolverQuestion,
-    trigger: TriggerKind,
-    known: Stored,
-    claimed: Versioned<Head>,
-    id: string,
-  ): Promise<Answer> {
-    const key = keyOf(question)
-    const began = clock.elapsed()
-    const digest = definitionIn(known)?.digest
-    const { outcome, label, detail } = await parts.call(question, trigger, digest, id)
-    const answer = settle(question, known, outcome)
-    const answered =
-      outcome.kind === 'unknown_agent' ||
-      (!isRefusal(answer) && (outcome.kind === 'bundle' || outcome.kind === 'unchanged'))
-    const seconds = (clock.elapsed() - began) / 1000
-    // An `unchanged` response is invalid if no definition is stored.
-    const shown = answered || label !== 'unchanged' ? label : 'invalid'
-    measure.resolverCalled(shown, answered, seconds, clock.now())
-    if (!answered)
-      log.warn(
-        {
-          event: 'definition_resolver_failed',
-          outcome: shown,
-          reason: isRefusal(answer) ? answer.details?.['reason'] : reasonOf(outcome),
-          ...(detail !== undefined && { detail }),
-          call: id,
-          project: key.project,
-          agent_id: key.agent_id,
-          used: isRefusal(answer) ? 'nothing' : 'last_known_good',
-        },
-        'definition resolver gave no valid answer',
-      )
-    try {
-      await record(key, known, claimed, id, outcome, answer)
-    } catch (err) {
-      log.warn(
-        { event: 'definition_not_stored', err, project: key.project, agent_id: key.agent_id },
-        'definition could not be stored',
-      )
-      // The claim is removed, so that other processes need not wait until it expires.
-      const { claim: _, ...before } = claimed.entry
-      await store.putHead(key, before, claimed.revision).catch(() => {})
-    }
-    return answer
-  }
-  async function record(
-    key: AgentKey,
-    known: Stored,
-    { entry: { claim, confirmed: before }, revision }: Versioned<Head>,
-    id: string,
-    outcome: CalloutOutcome,
-    answer: Answer,
-  ): Promise<void> {
-    const configuration = claim?.configuration ?? ''
-    const ended = (end: NonNullable<Head['ended']>['outcome'], more: Partial<Head> = {}) =>
-      store.putHead(
-        key,
-        {
-          ended: {
-            id,
-            configuration,
-            outcome: end,
-            ...(end === 'unavailable' && { reason: reasonOf(outcome) }),
-          },
-          ...more,
-        },
-        revision,
-      )
-    if (outcome.kind === 'unknown_agent') {
-      if (known?.entry) await store.putValue(key, null, known.revision)
-      await ended('unknown_agent')
-      return
-    }
-    const sent = outcome.kind === 'bundle' || outcome.kind === 'unchanged'
-    if (!sent || isRefusal(answer)) {
-      await ended('unavailable', before && { confirmed: before })
-      return
-    }
-    const stored =
-      known?.entry && isSameBundle(known.entry, answer)
-        ? known.revision
-        : await store.putValue(key, answer, known?.revision ?? 0)
-    // If the value was not stored, another process has taken over the claim and stored its own
-    // result.
-    if (stored === undefined) return
-    memory.set(nameOf(key), { entry: answer, revision: stored })
-    await ended('definition', { confirmed: { revision: stored, at: answer.at } })
-  }
-
-  /**
-   * Waits until another process's claim ends or expires, for at most `limit` milliseconds, because
-   * the clock of that process may be ahead. Returns the head that was read last.
-   */
-  async function after(
-    key: AgentKey,
-    { entry: { claim }, revision }: Versioned<Head>,
-    limit: number,
-  ): Promise<Versioned<Head> | undefined> {
-    const patience = Math.min(limit, Math.max(0, (claim?.until ?? 0) - clock.now()))
-    const until = clock.elapsed() + patience
-    for (let pause: number = LOOK.first; ; pause = Math.min(pause * 2, LOOK.last)) {
-      const head = await store.head(key)
-      if (!head || head.revision !== revision || clock.elapsed() >= until) return head
-      await sleep(clock, pause)
-    }
-  }
-
-  /** @param id identifies the call, if this process makes one. */
-  async function run(
-    question: ResolverQuestion,
-    trigger: TriggerKind,
-    id: string,
-  ): Promise<Answer> {
-    const key = keyOf(question)
-    const { settings, updated_at } = question.configuration
-    const until = clock.elapsed() + 2 * (settings.timeout_ms + MARGIN_MS)
-    let head = await store.head(key)
-    /** Revision of the head with the last claim that this process has waited for. */
-    let expired: number | undefined
-    while (clock.elapsed() < until) {
-      const known = await storedIn(key, head)
-      const definition = definitionIn(known)
-      if (definition && isFresh(settings, definition, clock.now())) {
-        measure.definitionServed('fresh', age(definition))
-        return definition
-      }
-      const claim = head?.entry.claim
-      // An earlier attempt made this claim, but the response of the store was lost.
-      if (head && claim?.id === id) return lead(question, trigger, known, head, id)
-      const remaining = claim ? claim.until - clock.now() : 0
-      const counts = remaining > 0 && remaining <= MAX_CLAIM_MS && head?.revision !== expired
-      if (head && claim && counts) {
-        expired = head.revision
-        const waited = await after(key, head, settings.timeout_ms + MARGIN_MS)
-        const ended = waited?.entry.ended
-        if (ended?.id === claim.id && ended.configuration === updated_at) {
-          const value = await storedIn(key, waited)
-          const outcome = outcomeOf(ended)
-          if (outcome) return settle(question, value, outcome)
-          if (value?.entry) return value.entry
-        }
-        head = waited
-        continue
-      }
-      const next: Head = {
-        ...head?.entry,
-        claim: {
-          id,
-          configuration: updated_at,
-          until: clock.now() + settings.timeout_ms + MARGIN_MS,
-        },
-      }
-      const revision = await store.putHead(key, next, head?.revision ?? 0)
-      if (revision !== undefined)
-        return lead(question, trigger, known, { entry: next, revision }, id)
-      head = await store.head(key)
-    }
-    const reason = 'other calls for the agent did not end in time'
-    return settle(question, await storedIn(key, head), { kind: 'unreachable', reason })
-  }
-
-  /** Resolves a definition, and retries when the store fails before the call. */
-  async function persistently(question: ResolverQuestion, trigger: TriggerKind): Promise<Answer> {
-    const id = parts.mint()
-    for (let failures = 1; ; failures++)
-      try {
-        return await run(question, trigger, id)
-      } catch (error) {
-        if (failures === MAX_ATTEMPTS) throw error
-        await sleep(clock, LOOK.last)
-      }
-  }
   const guarded = async <T>(answer: Promise<T>): Promise<T | Refusal> => {
     try {
       return await answer
@@ -302,23 +104,214 @@ export function createDefinitionResolver(parts: Parts): DefinitionResolver {
       return refuse('service_unavailable')
     }
   }
+  const storedOf = async (question: ResolverQuestion) => {
+    const key = keyOf(question)
+    return definitionIn(await definitions.read(key, await store.head(key)))
+  }
   return {
     resolve(question, trigger) {
       const { project, agent_id, configuration } = question
       const name = `${project.id}/${agent_id}/${configuration.updated_at}`
       const flying = flights.get(name)
       if (flying) return flying
-      const flight = guarded(persistently(question, trigger)).finally(() => flights.delete(name))
+      const flight = guarded(resolution.resolve(question, trigger)).finally(() =>
+        flights.delete(name),
+      )
       flights.set(name, flight)
       return flight
     },
-    stored: (question) =>
-      guarded(
-        (async () => {
-          const key = keyOf(question)
-          return definitionIn(await storedIn(key, await store.head(key)))
-        })(),
-      ),
+    stored: (question) => guarded(storedOf(question)),
     forget: (project) => store.forget(project),
+  }
+}
+
+/** Resolves definitions. The methods throw when the store does not answer. */
+class Resolution {
+  readonly #parts: Parts
+  readonly #definitions: StoredDefinitions
+
+  constructor(parts: Parts, definitions: StoredDefinitions) {
+    this.#parts = parts
+    this.#definitions = definitions
+  }
+  /** Resolves a definition, and retries when the store fails before the call. */
+  async resolve(question: ResolverQuestion, trigger: TriggerKind): Promise<Answer> {
+    const id = this.#parts.mint()
+    for (let failures = 1; ; failures++)
+      try {
+        return await this.#attempt(question, trigger, id)
+      } catch (error) {
+        if (failures === MAX_ATTEMPTS) throw error
+        await sleep(this.#parts.clock, PAUSE_MS.last)
+      }
+  }
+
+  /** @param id identifies the call, if this process makes one. */
+  async #attempt(question: ResolverQuestion, trigger: TriggerKind, id: string): Promise<Answer> {
+    const { store, clock } = this.#parts
+    const key = keyOf(question)
+    const claimMs = question.configuration.settings.timeout_ms + MARGIN_MS
+    const until = clock.elapsed() + 2 * claimMs
+    let head = await store.head(key)
+    /** Revision of the head with the last claim that this process has waited for. */
+    let waitedFor: number | undefined
+    while (clock.elapsed() < until) {
+      const known = await this.#definitions.read(key, head)
+      const fresh = this.#freshIn(question, known)
+      if (fresh) return fresh
+      // An earlier attempt made this claim, but the response of the store was lost.
+      if (head?.entry.claim?.id === id)
+        return this.#call(question, trigger, { id, known, claimed: head })
+      if (head && head.revision !== waitedFor && this.#isClaimed(head)) {
+        waitedFor = head.revision
+        const after = await this.#waitForClaim(key, head, claimMs)
+        const answer = await this.#answerOfOther(question, head, after)
+        if (answer) return answer
+        head = after
+        continue
+      }
+      const claimed = await this.#claim(question, head, { id, until: clock.now() + claimMs })
+      if (claimed) return this.#call(question, trigger, { id, known, claimed })
+      head = await store.head(key)
+    }
+    const reason = 'other calls for the agent did not end in time'
+    const known = await this.#definitions.read(key, head)
+    return this.#answerTo(question, known, { kind: 'unreachable', reason })
+  }
+  #freshIn(question: ResolverQuestion, known: Stored): KnownDefinition | undefined {
+    const { clock, measure } = this.#parts
+    const definition = definitionIn(known)
+    if (!definition || !isFresh(question.configuration.settings, definition, clock.now()))
+      return undefined
+    measure.definitionServed('fresh', this.#age(definition))
+    return definition
+  }
+  #age({ at }: KnownDefinition): number {
+    return Math.max(0, this.#parts.clock.now() - at) / 1000
+  }
+  /** Returns the answer that results from the outcome of a call, and measures it. */
+  #answerTo(question: ResolverQuestion, known: Stored, outcome: CalloutOutcome): Answer {
+    const { clock, measure } = this.#parts
+    const { settings } = question.configuration
+    const resolution = resolutionOf(settings, definitionIn(known), outcome, clock.now())
+    if ('use' in resolution) {
+      if (resolution.stale) measure.definitionServed('stale', this.#age(resolution.use))
+      return resolution.use
+    }
+    measure.definitionFailed(resolution.fail)
+    return refuse(resolution.fail, { agent_id: question.agent_id, reason: resolution.reason })
+  }
+
+  /** Whether another process makes a call, so that its outcome must be awaited. */
+  #isClaimed({ entry: { claim } }: Versioned<Head>): boolean {
+    const remaining = claim ? claim.until - this.#parts.clock.now() : 0
+    return remaining > 0 && remaining <= MAX_CLAIM_MS
+  }
+  /**
+   * Waits until another process's claim ends or expires, for at most `limit` milliseconds, because
+   * the clock of that process may be ahead. Returns the head that was read last.
+   */
+  async #waitForClaim(
+    key: AgentKey,
+    { entry: { claim }, revision }: Versioned<Head>,
+    limit: number,
+  ): Promise<Versioned<Head> | undefined> {
+    const { store, clock } = this.#parts
+    const timeout = Math.min(limit, Math.max(0, (claim?.until ?? 0) - clock.now()))
+    const until = clock.elapsed() + timeout
+    for (let pause: number = PAUSE_MS.first; ; pause = Math.min(pause * 2, PAUSE_MS.last)) {
+      const head = await store.head(key)
+      if (!head || head.revision !== revision || clock.elapsed() >= until) return head
+      await sleep(clock, pause)
+    }
+  }
+  /**
+   * Returns the answer that results from the call of another process, or undefined if the call did
+   * not end, was made with another configuration (D4), or left nothing to use.
+   * @param before the head with the claim of the call; `after` was read after the wait for it.
+   */
+  async #answerOfOther(
+    question: ResolverQuestion,
+    before: Versioned<Head>,
+    after: Versioned<Head> | undefined,
+  ): Promise<Answer | undefined> {
+    const ended = after?.entry.ended
+    if (
+      !ended ||
+      ended.id !== before.entry.claim?.id ||
+      ended.configuration !== question.configuration.updated_at
+    )
+      return undefined
+    const value = await this.#definitions.read(keyOf(question), after)
+    const outcome = outcomeOf(ended)
+    return outcome ? this.#answerTo(question, value, outcome) : definitionIn(value)
+  }
+  /** Claims the next call for an agent. Returns undefined if the head has changed. */
+  async #claim(
+    question: ResolverQuestion,
+    head: Versioned<Head> | undefined,
+    { id, until }: { readonly id: string; readonly until: number },
+  ): Promise<Versioned<Head> | undefined> {
+    const { updated_at } = question.configuration
+    const entry: Head = { ...head?.entry, claim: { id, configuration: updated_at, until } }
+    const revision = await this.#parts.store.putHead(keyOf(question), entry, head?.revision ?? 0)
+    return revision === undefined ? undefined : { entry, revision }
+  }
+
+  /** Makes the call for which this process has the claim, and stores its outcome. */
+  async #call(question: ResolverQuestion, trigger: TriggerKind, own: OwnClaim): Promise<Answer> {
+    const { call, clock } = this.#parts
+    const { id, known } = own
+    const startedAt = clock.elapsed()
+    const result = await call(question, trigger, definitionIn(known)?.digest, id)
+    const answer = this.#answerTo(question, known, result.outcome)
+    this.#reportCall(question, id, result, answer, (clock.elapsed() - startedAt) / 1000)
+    await this.#record(question, own, result.outcome, answer)
+    return answer
+  }
+  #reportCall(
+    question: ResolverQuestion,
+    id: string,
+    { outcome, label, detail }: CallResult,
+    answer: Answer,
+    seconds: number,
+  ): void {
+    const { clock, log, measure } = this.#parts
+    const answered =
+      outcome.kind === 'unknown_agent' ||
+      (!isRefusal(answer) && (outcome.kind === 'bundle' || outcome.kind === 'unchanged'))
+    // An `unchanged` response is invalid if no definition is stored.
+    const shown = answered || label !== 'unchanged' ? label : 'invalid'
+    measure.resolverCalled(shown, answered, seconds, clock.now())
+    if (answered) return
+    log.warn(
+      {
+        event: 'definition_resolver_failed',
+        outcome: shown,
+        reason: isRefusal(answer) ? answer.details?.['reason'] : reasonOf(outcome),
+        ...(detail !== undefined && { detail }),
+        call: id,
+        ...keyOf(question),
+        used: isRefusal(answer) ? 'nothing' : 'last_known_good',
+      },
+      'definition resolver gave no valid answer',
+    )
+  }
+  async #record(
+    question: ResolverQuestion,
+    { id, known, claimed }: OwnClaim,
+    outcome: CalloutOutcome,
+    answer: Answer,
+  ): Promise<void> {
+    const { store, log } = this.#parts
+    const key = keyOf(question)
+    try {
+      await this.#definitions.record({ id, key, claimed, known, outcome, answer })
+    } catch (err) {
+      log.warn({ event: 'definition_not_stored', err, ...key }, 'definition could not be stored')
+      // The claim is removed, so that other processes need not wait until it expires.
+      const { claim: _, ...before } = claimed.entry
+      await store.putHead(key, before, claimed.revision).catch(() => {})
+    }
   }
 }

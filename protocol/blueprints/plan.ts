@@ -23,7 +23,7 @@ import { type Found, identify, refuseDuplicates, requestedResources } from './id
 import { hasSymbol, idOf, placeOf, type Referable } from './references.ts'
 import type { Reference } from './resources.ts'
 import type { ApplyRequest, Change } from './schema.ts'
-import { bindingAfter, type Step, stepsOf } from './steps.ts'
+import { type BindingContext, bindingAfter, type Step, stepsOf } from './steps.ts'
 import { type Identity, type InternalBinding, identityOf, isSameIdentity } from './stored.ts'
 import { resourceFacts } from './types.ts'
 
@@ -66,14 +66,20 @@ export interface Plan {
   readonly plan_id: string
 }
 
+/** What the plans of all resources of a request share. */
+interface PlanContext extends BindingContext {
+  readonly referable: Referable
+  /** The ids of the resources that the request deletes. */
+  readonly pruned: ReadonlySet<string>
+}
+
 /**
  * Returns the settings of a resource, with ids in place of references. Ids of resources that do not
  * exist yet are symbolic.
  */
 function withIds(
   { type, input, field }: Requested,
-  referable: Referable,
-  pruned: ReadonlySet<string>,
+  { referable, pruned }: PlanContext,
 ): Readonly<Record<string, unknown>> | Refusal {
   const { fields } = resourceFacts[type]
   const wanted: Record<string, unknown> = { ...configuredFields(type, input) }
@@ -103,17 +109,13 @@ function withIds(
 }
 
 function planOne(
+  context: PlanContext,
   requested: Requested,
-  request: ApplyRequest,
-  identity: Identity,
-  found: Found,
-  referable: Referable,
-  pruned: ReadonlySet<string>,
-  { hash }: Present,
+  { known, adopts }: Found,
 ): PlannedChange | Refusal {
   const { type, input, field } = requested
-  const { known, adopts } = found
-  const wanted = withIds(requested, referable, pruned)
+  const { hash } = context
+  const wanted = withIds(requested, context)
   if (isRefusal(wanted)) return wanted
   const facts = resourceFacts[type]
   const differences = differencesOf(type, wanted, known, hash)
@@ -135,7 +137,7 @@ function planOne(
           `There is no ${type} of this name; create it first.`,
         )
   }
-  const binding = bindingAfter(requested, wanted, known, request, identity, hash)
+  const binding = bindingAfter(context, requested, wanted, known)
   const rebinds =
     known !== undefined &&
     canonicalJson({ ...binding, resource_id: known.id }) !== canonicalJson(known.binding)
@@ -268,9 +270,10 @@ export function planOf(request: ApplyRequest, present: Present): Plan | Refusal 
   const gone = new Set(
     request.prune ? orphans.filter(isDeleted).map(({ resource_id }) => resource_id) : [],
   )
+  const context: PlanContext = { request, identity, referable, pruned: gone, hash: present.hash }
   const changes: PlannedChange[] = []
   for (const [index, one] of requested.entries()) {
-    const change = planOne(one, request, identity, found[index] ?? {}, referable, gone, present)
+    const change = planOne(context, one, found[index] ?? {})
     if (isRefusal(change)) return change
     changes.push(change)
   }

@@ -94,14 +94,18 @@ export function stepsOf(
   return all.length === 0 && rebinds ? [{ row: 'blueprint.bind', body: {} }] : all
 }
 
+/** The parts of a request on which the bindings of all its resources depend. */
+export interface BindingContext {
+  readonly request: ApplyRequest
+  readonly identity: Identity
+  readonly hash: Hash
+}
 /** Returns the binding after the change. */
 export function bindingAfter(
+  { request, identity, hash }: BindingContext,
   { type, input }: { readonly type: ResourceTypeName; readonly input: ResourceInput },
   wanted: Readonly<Record<string, unknown>>,
   known: KnownResource | undefined,
-  request: ApplyRequest,
-  identity: Identity,
-  hash: Hash,
 ): Omit<InternalBinding, 'resource_id'> {
   const existing = known?.binding
   const { fields } = resourceFacts[type]

@@ -5,7 +5,7 @@
  */
 
 import type { CapabilityReader } from '../../../gateway/queries/agent-capabilities.ts'
-import { agentOf, define } from '../../../gateway/sessions/definition.ts'
+import { agentOf, defineTurn } from '../../../gateway/sessions/definition.ts'
 import { locateSession } from '../../../gateway/sessions/session-id.ts'
 import {
   activePrincipal,
@@ -119,11 +119,17 @@ export const openExchange: Runs<'exchange'> = async (asking, project, errand) =>
   const agent = await agentOf(asking, project, { id: exchange.agent_id })
   if (isRefusal(agent)) return agent
   if (!activePrincipal(home, organization, agent.id)) return refuse('agent_inactive')
-  const located = await locateSession(asking, project, agent, {
-    session_key: sessionKeyOf(channel.id, exchange.root),
+  const located = await locateSession(asking, {
+    project,
+    agent,
+    seed: { session_key: sessionKeyOf(channel.id, exchange.root) },
   })
   if (isRefusal(located)) return located
-  const defined = await define(asking, project, agent, located.session, { trigger: 'turn' })
+  const defined = await defineTurn(
+    asking,
+    { project, agent, session: located.session },
+    { trigger: 'turn' },
+  )
   if (isRefusal(defined)) return defined
   const messages = await unheard(asking, project, errand)
   if (isRefusal(messages)) return messages
@@ -145,7 +151,7 @@ export const openExchange: Runs<'exchange'> = async (asking, project, errand) =>
   const { definition } = defined
   const note = about(errand, agent.name, Object.values(names))
   const input: ExchangeOpening = {
-    place: located.place,
+    place: located.location,
     exchange_id: exchange.id,
     turn_id: exchange.turn_id,
     asker: exchange.asker,

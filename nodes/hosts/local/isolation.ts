@@ -174,7 +174,7 @@ function attempt(
     )
   })
 }
-export interface Opened {
+export interface OpenedIsolation {
   readonly isolation: Isolation
   /** Why better kinds of isolation cannot be used. */
   readonly missing: readonly string[]
@@ -197,7 +197,7 @@ function closedAncestor(folder: string): string | undefined {
  */
 export async function openIsolation(
   parts: IsolationParts,
-): Promise<Opened | { missing: string[] }> {
+): Promise<OpenedIsolation | { missing: string[] }> {
   const tools = findTools()
   const isRoot = process.getuid?.() === 0
   const uids = isRoot ? findUids() : undefined
@@ -291,7 +291,7 @@ const MIB = 2 ** 20
 const size = (bytes: number): string => `${Math.round(bytes / MIB)} MiB`
 
 /** Describes the isolation and the limits that are in force, in one sentence. */
-export function describe(
+export function describeIsolation(
   { kind, uids, seccomp, tools }: Isolation,
   limits: ResourceLimits,
   groups: Groups | undefined,

@@ -23,6 +23,16 @@ export interface Belonging {
 }
 /** Name of the environment variable with the marker. */
 export const MARKER = 'BATON_LOCAL_ENVIRONMENT'
+/** Returns the marker of all processes of a place. */
+export const markerOf = (place: string): string => `${MARKER}=${place}/`
+/** Selects the processes of an environment of a place. */
+export const belongingTo = (
+  place: string,
+  { environment_id, uid }: { readonly environment_id: string; readonly uid?: number },
+): Belonging => ({
+  marker: `${markerOf(place)}${environment_id}/`,
+  ...(uid !== undefined && { uid }),
+})
 /** Milliseconds within which killed processes must end. */
 const END_TIMEOUT_MS = 10_000
 /** Milliseconds between two checks of whether the processes have ended. */

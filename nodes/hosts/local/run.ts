@@ -11,7 +11,7 @@ import type { Control } from './folders.ts'
 import { type Isolation, joinCommand, limitCommand, memoryFiles, openFilter } from './isolation.ts'
 import type { Groups, ResourceLimits } from './limits.ts'
 import { openLog } from './logs.ts'
-import { type Belonging, endProcesses, MARKER, type ProcessId } from './processes.ts'
+import { belongingTo, endProcesses, MARKER, type ProcessId } from './processes.ts'
 import { openRelay } from './relay.ts'
 import { forwards, SANDBOX, sandboxCommand, userCommand, writeConfiguration } from './sandbox.ts'
 import { startProcess, type WorkerProcess } from './worker.ts'
@@ -20,7 +20,8 @@ import { startProcess, type WorkerProcess } from './worker.ts'
 export interface SharedResources {
   /** Real path of the folder of all environments. */
   readonly root: string
-  readonly name: string
+  /** The place of the provider. */
+  readonly place: string
   readonly isolation: Isolation
   readonly groups: Groups | undefined
   readonly limits: ResourceLimits
@@ -28,7 +29,6 @@ export interface SharedResources {
   /** The file `inside.mjs`. */
   readonly program: string
   readonly measure_ms?: number
-  belonging(control: Control): Belonging
 }
 export interface RunParts {
   readonly shared: SharedResources
@@ -96,7 +96,7 @@ function variablesOf({ shared, control, launch }: RunParts, command: readonly st
       : launch.gateway_url,
     [launch.workspace_variable]: workspace,
     [launch.log_variable]: sandboxed ? SANDBOX.logs : join(folder, 'worker/logs'),
-    [MARKER]: `${shared.name}/${control.environment_id}/${launch.generation}`,
+    [MARKER]: `${shared.place}/${control.environment_id}/${launch.generation}`,
     BATON_INSIDE: JSON.stringify({
       command,
       cwd: workspace,
@@ -136,7 +136,7 @@ export async function runWorker(parts: RunParts): Promise<Running> {
   const releases: (() => Promise<unknown>)[] = []
   /** Ends the processes of the run, and releases its resources in reverse order of acquisition. */
   const release = async (): Promise<void> => {
-    await endProcesses(shared.belonging(control))
+    await endProcesses(belongingTo(shared.place, control))
     for (const one of releases.reverse()) await one()
   }
   const custom: Program | undefined = launch.command && { command: launch.command, readable: [] }
@@ -213,7 +213,7 @@ export async function runWorker(parts: RunParts): Promise<Running> {
     const { code } = await worker.ended
     stopMeasuring()
     const killed = await oomKills()
-    await endProcesses(shared.belonging(control))
+    await endProcesses(belongingTo(shared.place, control))
     await worker.drained()
     await release().catch((error: Error) => note(`a resource was not released: ${error.message}`))
     await watched

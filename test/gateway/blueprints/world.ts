@@ -125,7 +125,7 @@ async function open(seed: number, plant?: Plant, from?: ToyWorld): Promise<Store
         refresh: async () => {},
         members: () => [],
         fresh: () => true,
-        ended: () => 0,
+        endedGateways: () => 0,
       },
       unreachable: async () => undefined,
       log: silentLog,

@@ -1,7 +1,7 @@
 /** The environment in the definition of a turn, and in the record of a session. */
 import t from 'tap'
 import type { Call, Edge } from '../../../gateway/call.ts'
-import { type DefinitionRequest, define } from '../../../gateway/sessions/definition.ts'
+import { type DefinitionRequest, defineTurn } from '../../../gateway/sessions/definition.ts'
 import { readSession } from '../../../gateway/sessions/list.ts'
 import type { Agent } from '../../../protocol/agents/schema.ts'
 import { boundEnvironment } from '../../../protocol/environments/commands.ts'
@@ -56,7 +56,7 @@ function edgeOf(selectors: readonly Selector[], environment: object | Refusal | 
   } as unknown as Edge
 }
 async function defined(selectors: readonly Selector[], wanted: DefinitionRequest = {}) {
-  const found = await define(edgeOf(selectors), 'prj_1', agent, undefined, wanted)
+  const found = await defineTurn(edgeOf(selectors), { project: 'prj_1', agent }, wanted)
   if (isRefusal(found)) throw new Error(JSON.stringify(found))
   return found.definition
 }

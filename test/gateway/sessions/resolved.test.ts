@@ -5,7 +5,7 @@
 import t from 'tap'
 import type { ResolverQuestion } from '../../../gateway/ports.ts'
 import type { CapabilityReader } from '../../../gateway/queries/agent-capabilities.ts'
-import { type DefinitionRequest, define } from '../../../gateway/sessions/definition.ts'
+import { type DefinitionRequest, defineTurn } from '../../../gateway/sessions/definition.ts'
 import { turnFor } from '../../../gateway/sessions/turn-opening.ts'
 import { createOpeningHandler } from '../../../nodes/executor/openings.ts'
 import type { Agent } from '../../../protocol/agents/schema.ts'
@@ -91,7 +91,7 @@ function stage({
   return { edge, asked, questions }
 }
 const defined = (edge: CapabilityReader, wanted: DefinitionRequest, who: Agent = agent) =>
-  define(edge, 'prj_1', who, undefined, wanted)
+  defineTurn(edge, { project: 'prj_1', agent: who }, wanted)
 const instructionsIn = (found: Awaited<ReturnType<typeof defined>>) =>
   isRefusal(found) ? found.refused : found.definition.instructions
 

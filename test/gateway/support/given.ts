@@ -80,7 +80,7 @@ export function edge() {
     random: bytes,
     newCommandId: uniqueTexts(bytes),
     fresh: () => it.fresh,
-    ended: () => it.ended,
+    endedGateways: () => it.ended,
     organization: () => ORG,
     settings: { brand: 'Service', key_prefix: 'bat' },
     id: (prefix: 'workflow') => makeId(prefix, now, bytes(10)),

@@ -85,7 +85,7 @@ t.test('100 uploads', async (t) => {
     for await (const part of arrivingParts(upload.chunks(turns), 'b')) {
       const id = `up${count++}`
       const bytes = measured(part.bytes)
-      return (await writeObject(nats, names.blobs, id, id, bytes, shared)).sha256
+      return (await writeObject(nats, { bucket: names.blobs, name: id, id }, bytes, shared)).sha256
     }
     return 'no part'
   }
@@ -118,7 +118,8 @@ t.test('100 uploads', async (t) => {
 t.test('100 downloads of clients that do not read for a while', async (t) => {
   const shared = noTransfers()
   const file = randomBytes(6 * MIB)
-  await writeObject(nats, names.blobs, 'down', 'down', whole(file), shared)
+  const object = { bucket: names.blobs, name: 'down', id: 'down' }
+  await writeObject(nats, object, whole(file), shared)
   const info = await store.info('down')
   if (!info) throw new Error('the file is missing')
   const idle = living()
@@ -129,11 +130,8 @@ t.test('100 downloads of clients that do not read for a while', async (t) => {
     try {
       for await (const chunk of readObject(
         nats,
-        store,
-        names.blobs,
-        info,
-        0,
-        file.length,
+        { store, bucket: names.blobs, info },
+        { start: 0, end: file.length },
         shared,
       )) {
         if (first) begun++
