@@ -107,7 +107,7 @@ t.test('the error of a run cannot control the terminal', async (t) => {
   const BATON_URL = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   const child = spawn(
     process.execPath,
-    [...program(), 'run', 'bulk', 'retry', '--preview', '--key', 'bat_k'],
+    [...programArguments(), 'run', 'bulk', 'retry', '--preview', '--key', 'bat_k'],
     { env: { ...process.env, BATON_URL }, stdio: ['ignore', 'ignore', 'pipe'] },
   )
   t.equal(
