@@ -27,7 +27,8 @@ export async function recheckAdmission(edge: Edge, call: Call): Promise<Refusal 
   if (isRefusal(caller)) return caller
   const known = await directory.organization()
   if (isRefusal(known)) return known
-  const place = project && enterProject(caller, known, project.id, slots['id'] !== undefined)
+  const ofRun = factsOf(call).locateBy === 'run'
+  const place = project && enterProject(caller, known, project.id, ofRun)
   if (place && isRefusal(place)) return place
   const refused = authorizeRow(world.settings.brand, row.shape, caller, slots)
   if (

@@ -24,6 +24,8 @@ import { newEnvironment } from './creation.ts'
 interface Held {
   readonly environment_id: string
   readonly provider: string
+  /** The request that reserved the key. Absent when the environment uses the key. */
+  readonly reservation?: string
 }
 interface NameState {
   /** The environments with the name, by `scopeKey`. */
@@ -143,14 +145,14 @@ export const environmentName: Actor<
       events: [{ type: 'environment_name.keyed' }],
       reply: undefined,
     }),
-    'environment_name.take': ({ held }, { name, key, environment_id }) => {
+    'environment_name.take': ({ held }, { name, key, environment_id, reservation }) => {
       const before = getOwn(held, key)
       if (before && before.environment_id !== environment_id)
         return refuse('already_exists', { field: 'name', name })
       const own = Object.values(held).find((one) => one.environment_id === environment_id)
       return {
         events:
-          before || !own
+          !own || (before && before.reservation === undefined)
             ? []
             : [
                 {
@@ -158,8 +160,17 @@ export const environmentName: Actor<
                   key,
                   environment_id,
                   provider: own.provider,
+                  ...(reservation !== undefined && { reservation }),
                 },
               ],
+        reply: undefined,
+      }
+    },
+    'environment_name.release': ({ held }, { key, environment_id, reservation }) => {
+      const before = getOwn(held, key)
+      const mine = before?.environment_id === environment_id && before.reservation === reservation
+      return {
+        events: mine ? [{ type: 'environment_name.freed', environment_id, keys: [key] }] : [],
         reply: undefined,
       }
     },
@@ -175,11 +186,23 @@ export const environmentName: Actor<
   },
   evolve: {
     'environment_name.keyed': (state) => state,
-    'environment_name.taken': ({ held }, { key, environment_id, provider }) => ({
-      held: { ...held, [key]: { environment_id, provider } },
+    'environment_name.taken': ({ held }, { key, environment_id, provider, reservation }) => ({
+      held: {
+        ...held,
+        [key]: { environment_id, provider, ...(reservation !== undefined && { reservation }) },
+      },
     }),
-    'environment_name.freed': ({ held }, { keys }) => ({
-      held: Object.fromEntries(Object.entries(held).filter(([key]) => !keys.includes(key))),
-    }),
+    'environment_name.freed': ({ held }, { environment_id, keys }) => {
+      const left = Object.entries(held).filter(([key]) => !keys.includes(key))
+      const isOwn = (one: Held) => one.environment_id === environment_id
+      // The last key of an environment is the one that it uses.
+      const isLast = left.filter(([, one]) => isOwn(one)).length === 1
+      const used = ({ reservation: _, ...one }: Held): Held => one
+      return {
+        held: Object.fromEntries(
+          left.map(([key, one]) => [key, isLast && isOwn(one) ? used(one) : one]),
+        ),
+      }
+    },
   },
 }

@@ -22,11 +22,13 @@ export interface Identity {
 
 /** Maximum length of an idempotency key in characters. */
 const MAX_KEY_LENGTH = 255
+/** The methods that clients retry only with an idempotency key. */
+const KEYED_METHODS: ReadonlySet<string> = new Set(['POST', 'PATCH'])
 
 /**
  * Returns the idempotency key of a call: `call.key` if it is present, otherwise the
- * `Idempotency-Key` header of a POST request. The header is ignored if it is blank, and for a part
- * of a call. A header of more than `MAX_KEY_LENGTH` characters is refused.
+ * `Idempotency-Key` header of a POST or PATCH request. The header is ignored if it is blank, and
+ * for a part of a call. A header of more than `MAX_KEY_LENGTH` characters is refused.
  */
 export function keyOf({
   incoming,
@@ -34,7 +36,7 @@ export function keyOf({
   part,
 }: Pick<Call, 'incoming' | 'key' | 'part'>): string | undefined | Refusal {
   if (given !== undefined || part) return given
-  const key = incoming.method === 'POST' ? incoming.header('idempotency-key') : undefined
+  const key = KEYED_METHODS.has(incoming.method) ? incoming.header('idempotency-key') : undefined
   return key === undefined || key.length <= MAX_KEY_LENGTH
     ? key
     : refuseFields({

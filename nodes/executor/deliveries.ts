@@ -24,7 +24,7 @@ import type { Failed, Post, Received } from '../outbound/post.ts'
 import { signedHeaders } from '../outbound/sign.ts'
 import { isTemporaryFailure, pauseOf } from './answer.ts'
 import type { Handler, Outcome } from './handler.ts'
-import { restoreUrl } from './open-url.ts'
+import { restoreUrl, withoutQueryValues } from './open-url.ts'
 import { systemOrigin } from './system-origin.ts'
 
 interface Deliveries {
@@ -200,7 +200,7 @@ export function deliveries({ world, directory, post }: Deliveries): Handler {
     return {
       ...resultOf(answer, attempt, chance, world.now()),
       latency_ms: Math.round(latency),
-      ...excerptOf(answer),
+      ...excerptOf('failed' in answer ? answer : withoutQueryValues(answer, url)),
     }
   }
 

@@ -4,6 +4,8 @@
  */
 import type { EnvironmentConfig } from '../config/environments.ts'
 import type { Clock } from '../host/ports.ts'
+import { ALL_NETWORKS, type Guard } from '../outbound/guard.ts'
+import { createPost } from '../outbound/post.ts'
 import type { Provider } from './provider.ts'
 
 export interface ProviderParts {
@@ -21,8 +23,8 @@ export interface ProviderParts {
   readonly public_url?: string
   readonly clock: Pick<Clock, 'now' | 'elapsed' | 'later'>
   random(length: number): Uint8Array
-  /** Networks in which repository hosts may be, in addition to public addresses. */
-  readonly allowed_networks: readonly string[]
+  /** Checks the addresses of repository hosts. */
+  readonly guard: Guard
   /** Receives warnings for the operator. */
   warn(sentence: string): void
 }
@@ -48,13 +50,13 @@ const builtIn: Readonly<Record<string, Open>> = {
       random: () => Buffer.from(random(12)).toString('hex'),
     })
   },
-  local: async ({ data, environments, allowed_networks, warn }) => {
+  local: async ({ data, environments, guard, warn }) => {
     const { createLocalProvider } = await import('./local/provider.ts')
     return createLocalProvider({
       data,
       limits: environments.limits,
       unsafe: environments.unsafe_local,
-      allowed_networks,
+      guard,
       warn,
     })
   },
@@ -82,6 +84,8 @@ export async function openProviders(
           gateway_url: outside,
           ...service,
           limits,
+          // The operator configures the service, so it may have any address.
+          post: createPost(parts.guard.allowing(ALL_NETWORKS)),
         })
       : ((await open?.(parts)) ?? { unavailable: 'This release does not have it.' })
     if ('unavailable' in provider) report(name, provider.unavailable)

@@ -12,7 +12,13 @@
 import { lookup } from 'node:dns/promises'
 import ipaddr from 'ipaddr.js'
 import { type Address, isIn, networksOf, parseAddress } from './addresses.ts'
-import { createLookups, type LookupCause, lookupsOf, type Resolve } from './lookups.ts'
+import {
+  createLookups,
+  type LookupCause,
+  type Lookups,
+  lookupsOf,
+  type Resolve,
+} from './lookups.ts'
 
 /** A checked address to connect to. */
 export interface Resolved {
@@ -34,22 +40,27 @@ export interface Guard {
    * @throws Error the error of the name lookup, or the reason of the signal.
    */
   check(host: string, cause?: LookupCause): Promise<readonly Resolved[]>
+  /** Returns a guard with other allowed networks, which shares the name lookups of this one. */
+  allowing(networks: readonly string[]): Guard
 }
+/** Networks that contain every address. */
+export const ALL_NETWORKS = ['0.0.0.0/0', '::/0'] as const
 
 const global = ipaddr.parseCIDR('2000::/3')
 const resolveAll: Resolve = async (name) =>
   (await lookup(name, { all: true, verbatim: true })).map(({ address }) => address)
-/** All guards of a process share its lookups. */
-const lookUp = createLookups(resolveAll, lookupsOf(process.env['UV_THREADPOOL_SIZE']))
 
 /**
- * Creates a guard.
+ * Creates a guard. A process needs only one, because lookups share the threads of the process;
+ * `allowing` derives others from it.
  * @param allowed networks of the operator that may be reached in addition to public addresses.
  * @param resolve resolver for tests; the system's by default.
  */
-export function createGuard(allowed: readonly string[], resolve?: Resolve): Guard {
+export const createGuard = (allowed: readonly string[], resolve: Resolve = resolveAll): Guard =>
+  guardOf(allowed, createLookups(resolve, lookupsOf(process.env['UV_THREADPOOL_SIZE'])))
+
+function guardOf(allowed: readonly string[], addressesOf: Lookups): Guard {
   const networks = networksOf(allowed)
-  const addressesOf = resolve ? createLookups(resolve) : lookUp
   const isAllowed = (address: Address): boolean => isIn(networks, address)
   // Of IPv6, only 2000::/3 is assigned for global unicast (RFC 4291 and the IANA registry). Other
   // ranges have special purposes or embed other addresses.
@@ -79,5 +90,6 @@ export function createGuard(allowed: readonly string[], resolve?: Resolve): Guar
       if (found.length === 0) throw new AddressRefused(`${name} cannot be resolved`)
       return found.map((text) => checked(name, text))
     },
+    allowing: (others) => guardOf(others, addressesOf),
   }
 }

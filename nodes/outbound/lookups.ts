@@ -22,6 +22,9 @@ export interface LookupCause {
   readonly signal?: AbortSignal
 }
 
+/** Resolves a host name to all of its addresses, when it is the turn of the cause. */
+export type Lookups = (name: string, cause?: LookupCause) => Promise<readonly string[]>
+
 /** Number of threads for I/O that Node.js has by default. */
 const DEFAULT_THREADS = 4
 
@@ -54,10 +57,7 @@ function createLookup(name: string): Lookup {
  * @param resolve makes one lookup.
  * @param total maximum number of lookups in progress.
  */
-export function createLookups(
-  resolve: Resolve,
-  total = lookupsOf(undefined),
-): (name: string, cause?: LookupCause) => Promise<readonly string[]> {
+export function createLookups(resolve: Resolve, total = lookupsOf(undefined)): Lookups {
   const lookups = new Map<string, Lookup>()
   /** The lookups that wait, by owner. The first owner has the next turn. */
   const waiting = new Map<string, Lookup[]>()

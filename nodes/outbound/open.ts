@@ -3,7 +3,7 @@ import type { World } from '../../gateway/ports.ts'
 import type { Config } from '../config.ts'
 import { createTokenIssuer } from '../repositories/tokens.ts'
 import { openResolver, type ResolverParts } from '../resolver/open.ts'
-import { createGuard, type Guard } from './guard.ts'
+import type { Guard } from './guard.ts'
 import { repositoryNetworks } from './networks.ts'
 import { openSignIn } from './oidc/open.ts'
 import { createPost } from './post.ts'
@@ -25,7 +25,7 @@ export function openOutbound(
   const post = createPost(guard)
   return {
     unreachable: createVet(guard),
-    unreachableRepository: createVet(createGuard(repositoryNetworks(config))),
+    unreachableRepository: createVet(guard.allowing(repositoryNetworks(config))),
     repositoryToken: createTokenIssuer({ post, now, agent: brand }),
     definitions: openResolver({ ...parts, post, brand }),
     ...(oidc && { provider: openSignIn(guard, oidc, { now, log: parts.log }) }),

@@ -82,7 +82,7 @@ const pinned =
 
 /** Creates a sender that checks addresses with a guard. */
 export const createPost =
-  (guard: Guard): Post =>
+  (guard: Pick<Guard, 'check'>): Post =>
   async (sending) => {
     const { url, schemes, plain, timeout, signal, owner } = sending
     const target = URL.canParse(url) ? new URL(url) : undefined

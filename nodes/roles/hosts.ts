@@ -6,12 +6,14 @@ import type { Bus } from '../host/ports.ts'
 import { startHost } from '../hosts/host.ts'
 import { readProject } from '../hosts/project.ts'
 import { openProviders } from '../hosts/providers.ts'
+import type { Guard } from '../outbound/guard.ts'
 import { repositoryNetworks } from '../outbound/networks.ts'
 
 interface Role {
   readonly config: Config
   readonly world: World
   readonly bus: Bus
+  readonly guard: Guard
   /** Id of the organization, which identifies the installation. */
   readonly installation: string
   /** URL of the gateway of this node; absent when the node has no gateway. */
@@ -32,6 +34,7 @@ export async function startHostsRole({
   bus,
   installation,
   own_gateway,
+  guard,
 }: Role): Promise<() => Promise<void>> {
   const { environments, brand, key_prefix, log_level } = config
   const gateway_url =
@@ -46,7 +49,7 @@ export async function startHostsRole({
       ...(config.public_url !== undefined && { public_url: config.public_url }),
       clock: { now: world.now, elapsed: world.monotonic, later: world.later },
       random: world.random,
-      allowed_networks: repositoryNetworks(config),
+      guard: guard.allowing(repositoryNetworks(config)),
       warn: (reason) =>
         world.log.warn(
           { event: 'environment_provider_warning', reason },

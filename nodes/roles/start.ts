@@ -141,11 +141,11 @@ async function startStatus({ config, readiness, metrics, onStop }: RoleParts) {
 
 /** Starts the host of environments. `own_gateway` is the URL of the node's gateway, if any. */
 async function startHosts(parts: RoleParts, own_gateway?: string): Promise<void> {
-  const { config, world, bus, installed, onStop } = parts
+  const { config, world, bus, guard, installed, onStop } = parts
   if (!config.roles.includes('hosts')) return
   const { startHostsRole } = await import('./hosts.ts')
   const installation = installed.organization
-  const given = { config, world, bus, installation, ...(own_gateway && { own_gateway }) }
+  const given = { config, world, bus, guard, installation, ...(own_gateway && { own_gateway }) }
   onStop(await startHostsRole(given))
 }
 

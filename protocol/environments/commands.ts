@@ -269,10 +269,21 @@ export type EnvironmentNameCommands = {
   /**
    * Reserves the name under another key as well. Sent by a gateway before the scope or the owner of
    * an environment changes. Refused with `already_exists` when another environment has the name
-   * under that key.
+   * under that key. `reservation`: an id of the request, with which it may release the key until
+   * the environment uses it or another request reserves it.
    */
   'environment_name.take': {
-    input: { readonly name: string; readonly key: string; readonly environment_id: string }
+    input: {
+      readonly name: string
+      readonly key: string
+      readonly environment_id: string
+      readonly reservation?: string
+    }
+    reply: undefined
+  }
+  /** Releases a reserved key. Sent by a gateway after the environment refused the change. */
+  'environment_name.release': {
+    input: { readonly key: string; readonly environment_id: string; readonly reservation: string }
     reply: undefined
   }
   /**

@@ -234,6 +234,8 @@ export type EnvironmentNameEvent =
       readonly key: string
       readonly environment_id: string
       readonly provider: string
+      /** Present until the environment uses the key: the request that may release it. */
+      readonly reservation?: string
     })
   | (Event & {
       readonly type: 'environment_name.freed'

@@ -61,7 +61,7 @@ function parametersOf(row: Operation, { reference }: Names, brand: string): Json
       schema: reference(schema),
       ...described(schema),
     })),
-    ...(method === 'POST' &&
+    ...((method === 'POST' || method === 'PATCH') &&
     row.verb !== 'query' &&
     row.verb !== 'stream' &&
     row.shape.permission !== undefined

@@ -17,11 +17,12 @@ import type {
   UpdateEnvironment,
   WorkerStarted,
 } from '../../../protocol/environments/schema.ts'
-import { isRefusal, type Refusal, refuse, refuseFields } from '../../../protocol/errors.ts'
+import { errors, isRefusal, type Refusal, refuse, refuseFields } from '../../../protocol/errors.ts'
 import { isId } from '../../../protocol/ids.ts'
 import { patch } from '../../../protocol/patch.ts'
 import { type Call, type Edge, scopeId } from '../../call.ts'
 import type { Identity } from '../../http/idempotency.ts'
+import { sendNew } from '../../http/send.ts'
 import type { Outcome } from '../../ports.ts'
 import type { Prepare, Prepared } from '../../prepare.ts'
 import { prepareAttach } from '../environment-attach.ts'
@@ -129,6 +130,11 @@ const recordOf = ({ world }: Edge, project: string, id: string) =>
   isId(id, 'environment')
     ? world.ask({ project, kind: 'environment', id }, 'get', {})
     : refuse('not_found')
+/** A name that was reserved for an environment under a further key. */
+interface Taken {
+  readonly holder: string
+  readonly key: string
+}
 /**
  * Reserves the name in the new scope, if the request changes the scope. Returns the update time of
  * the record that was read. If the record has changed since, the environment refuses the update,
@@ -138,7 +144,8 @@ async function takeName(
   edge: Edge,
   call: Call,
   origin: Origin,
-): Promise<{ readonly as_of?: string } | Refusal> {
+  reservation: string,
+): Promise<{ readonly as_of: string; readonly taken?: Taken } | Refusal> {
   const project = scopeId(edge, call)
   const id = call.slots['environment_id'] ?? ''
   const before = await recordOf(edge, project, id)
@@ -152,32 +159,42 @@ async function takeName(
   const key = scopeKey(after)
   if (key === scopeKey(before)) return { as_of: before.updated_at }
   const { name } = before
-  const taken = await edge.world.command({
-    project,
-    kind: 'environment_name',
-    id: nameHolder(edge, project, name),
-    command_id: edge.world.newCommandId(),
-    name: 'environment_name.take',
-    input: { name, key, environment_id: id },
-    origin,
-  })
-  return isRefusal(taken) ? taken : { as_of: before.updated_at }
+  const holder = nameHolder(edge, project, name)
+  const to = { project, kind: 'environment_name', id: holder } as const
+  const input = { name, key, environment_id: id, reservation }
+  const taken = await sendNew(edge.world, to, 'environment_name.take', input, origin)
+  return isRefusal(taken) ? taken : { as_of: before.updated_at, taken: { holder, key } }
 }
 const update: Prepare = async (edge, call, _, origin) => {
   const { scope, owned_by, tags } = call.body as UpdateEnvironment
   const faults = reservedFaults(edge, tags === undefined ? {} : { tags })
   if (faults.length > 0) return refuseFields(...faults)
   if (scope === undefined && owned_by === undefined) return {}
-  const until = edge.world.monotonic() + edge.world.settings.deadline
-  const first = await takeName(edge, call, origin)
+  const { world } = edge
+  const until = world.monotonic() + world.settings.deadline
+  const reservation = world.newCommandId()
+  const first = await takeName(edge, call, origin, reservation)
   if (isRefusal(first)) return first
+  const taken = first.taken ? [first.taken] : []
   return {
-    input: first,
+    input: { as_of: first.as_of },
     revise: async (outcome) => {
       if (!isRefusal(outcome) || outcome.details?.['record'] !== 'changed') return undefined
-      return edge.world.monotonic() >= until
-        ? refuse('service_unavailable', { retry_after: 1 })
-        : takeName(edge, call, origin)
+      if (world.monotonic() >= until) return refuse('service_unavailable', { retry_after: 1 })
+      const next = await takeName(edge, call, origin, reservation)
+      if (isRefusal(next)) return next
+      if (next.taken) taken.push(next.taken)
+      return { as_of: next.as_of }
+    },
+    after: async (outcome) => {
+      // If the outcome is unknown, the environment may still use the name.
+      if (!isRefusal(outcome) || errors[outcome.refused].status >= 500) return
+      const environment_id = call.slots['environment_id'] ?? ''
+      for (const { holder, key } of taken) {
+        const to = { project: scopeId(edge, call), kind: 'environment_name', id: holder } as const
+        const input = { key, environment_id, reservation }
+        await sendNew(world, to, 'environment_name.release', input, origin)
+      }
     },
   }
 }

@@ -14,8 +14,7 @@ import { type Static, Type } from 'typebox'
 import { every } from '../../../gateway/timing.ts'
 import type { EnvironmentLimits } from '../../config/environments.ts'
 import type { Clock } from '../../host/ports.ts'
-import { createGuard } from '../../outbound/guard.ts'
-import { createPost, type Post } from '../../outbound/post.ts'
+import type { Post } from '../../outbound/post.ts'
 import { secretsOf } from '../conceal.ts'
 import { isLoopback } from '../loopback.ts'
 import { type Presence, type Provider, ProviderFault, type WorkerExit } from '../provider.ts'
@@ -30,8 +29,7 @@ export interface HttpProviderOptions {
   readonly installation: string
   readonly limits: EnvironmentLimits
   readonly clock: Pick<Clock, 'now' | 'later'>
-  /** Sends requests. By default all addresses are allowed, because the operator configures them. */
-  readonly post?: Post
+  readonly post: Post
 }
 
 /** Milliseconds between two inspections while this host follows workers. */
@@ -78,8 +76,7 @@ export function createHttpProvider(
         `Workers of the service at ${url} cannot reach the gateway at ${gateway_url}. Set ` +
         'gateway_url of the provider in BATON_HTTP_PROVIDERS, or BATON_GATEWAY_URL.',
     }
-  const post = options.post ?? createPost(createGuard(['0.0.0.0/0', '::/0']))
-  const client = createClient({ ...options, post })
+  const client = createClient(options)
   /** The workers whose end this host reports, by environment. */
   const followed = new Map<string, Followed>()
   let listener: (exit: WorkerExit) => void = () => {}

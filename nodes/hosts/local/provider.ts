@@ -5,7 +5,7 @@
 import { realpath } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { createGuard } from '../../outbound/guard.ts'
+import { createGuard, type Guard } from '../../outbound/guard.ts'
 import type { Provider } from '../provider.ts'
 import { LocalEnvironments } from './environments.ts'
 import { type Folders, openFolders } from './folders.ts'
@@ -26,8 +26,8 @@ export interface LocalOptions {
   readonly limits: ResourceLimits
   /** Whether workers may run without any isolation. */
   readonly unsafe: boolean
-  /** Networks in which repository hosts may be, in addition to public addresses. */
-  readonly allowed_networks?: readonly string[]
+  /** Checks the addresses of repository hosts. By default, they must be public. */
+  readonly guard?: Guard
   /** Receives warnings for the operator. */
   warn?(sentence: string): void
   /** The kinds of isolation to try, best first; all of them by default. */
@@ -82,7 +82,7 @@ export async function createLocalProvider(
     isolation: opened.isolation,
     groups,
     limits,
-    guard: createGuard(options.allowed_networks ?? []),
+    guard: options.guard ?? createGuard([]),
     program,
     ...(options.measure_ms !== undefined && { measure_ms: options.measure_ms }),
   }

@@ -3,7 +3,7 @@
  * operator configures the issuer, so its host may have any address. Other hosts in the provider's
  * metadata must have public or allowed addresses.
  */
-import { createGuard, type Guard } from '../guard.ts'
+import { ALL_NETWORKS, type Guard } from '../guard.ts'
 import { createPost } from '../post.ts'
 
 /** Thrown when the provider cannot be reached, or responds with a server error (5xx). */
@@ -28,7 +28,7 @@ type Fetch = (
 /** Creates the function that the provider's client uses to send its requests. */
 export function createProviderFetch(guard: Guard, issuer: string): Fetch {
   const host = new URL(issuer).hostname
-  const configured = createGuard(['0.0.0.0/0', '::/0'])
+  const configured = guard.allowing(ALL_NETWORKS)
   const post = createPost({
     check: (name, cause) => (name === host ? configured : guard).check(name, cause),
   })

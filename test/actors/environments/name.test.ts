@@ -48,6 +48,27 @@ t.test('a name moves in two steps, and the former key is freed', async (t) => {
   )
 })
 
+t.test(
+  'a reserved key is released by its request until the environment uses the key',
+  async (t) => {
+    const taken = free().when('environment.create', creation())
+    const { id: environment_id } = taken.reply as { id: string }
+    const key = 'owner/user_1'
+    const reserve = (scene: typeof taken, reservation: string) =>
+      scene.when('environment_name.take', { name: 'desk', key, environment_id, reservation })
+    const release = (scene: typeof taken, reservation: string) =>
+      scene.when('environment_name.release', { key, environment_id, reservation })
+    const reserved = reserve(taken, 'cmd_1')
+    t.strictSame(release(reserved, 'cmd_1').state, taken.state)
+    const again = reserve(reserved, 'cmd_2')
+    t.strictSame(release(again, 'cmd_1').events, [], 'another request has reserved it since')
+    t.strictSame(release(again, 'cmd_2').state, taken.state)
+    const used = again.when('environment_name.keep', { environment_id, key })
+    t.strictSame(release(used, 'cmd_2').events, [], 'the environment uses it')
+    t.strictSame(reserve(used, 'cmd_3').events, [])
+  },
+)
+
 t.test('a command with a fault that the gateway found is refused and takes no name', async (t) => {
   const fault = refuse('not_found', { run_id: 'run_1' })
   for (const name of ['environment.create', 'environment.acquire_matching']) {

@@ -169,6 +169,15 @@ t.test('concurrent changes of owners leave each name with one environment', asyn
   }
 })
 
+t.test('a refused change of the scope reserves no name', async (t) => {
+  const { id: environment_id } = await create({ name: 'kept' })
+  const move = { environment_id, scope: 'owner' }
+  const refused = await s.call('environment.update', move, { headers: { 'if-match': '"other"' } })
+  t.equal(refused.status, 412)
+  t.match(await create({ name: 'kept', scope: 'owner' }), { scope: 'owner' })
+  await s.refused('environment.update', move, 409, 'already_exists')
+})
+
 t.test('an environment without a name gets one', async (t) => {
   const [one, two] = [await create(), await create()]
   t.match(one['name'], /^env-[0-9A-Z]{10}$/)

@@ -51,6 +51,36 @@ t.test('a repeated start returns its run after the workflow is deleted', async (
   t.match(await send(), { status: 202, body: { id: one.body['id'] } })
 })
 
+t.test('a repeated update creates one version and gets the first answer', async (t) => {
+  const made = await s.ok('workflow.create', { name: 'Updated', spec: instant() })
+  const send = repeatable('workflow.update', { id: made['id'], spec: instant() })
+  const one = await send({ expected_version: 1 })
+  t.match(one, { status: 200, body: { latest_version: 2 } })
+  const two = await send({ expected_version: 1 })
+  t.strictSame([two.status, two.body], [one.status, one.body])
+  t.match(await send({ expected_version: 2 }), {
+    status: 409,
+    body: { error: { code: 'idempotency_key_conflict' } },
+  })
+  t.match(await s.ok('workflow.get', { id: made['id'] }), { latest_version: 2 })
+})
+
+t.test('a repeated conditional update gets the first answer', async (t) => {
+  const url = `${s.url}/v1/projects/default/loops/${String(loop['id'])}`
+  const authorization = `Bearer ${s.key}`
+  const tag = (await fetch(url, { headers: { authorization } })).headers.get('etag') ?? ''
+  const send = (key: string) =>
+    fetch(url, {
+      method: 'PATCH',
+      headers: { authorization, 'if-match': tag, 'idempotency-key': key },
+      body: JSON.stringify({ description: 'Every night' }),
+    })
+  const [one, two] = [await send('update-1'), await send('update-1')]
+  t.strictSame([one.status, two.status], [200, 200])
+  t.strictSame(await two.json(), await one.json())
+  t.equal((await send('update-2')).status, 412, 'a new request is compared with the record')
+})
+
 t.test('a signal is stored once, also after its run has ended', async (t) => {
   const run = await s.ok('run.start', { spec: waiting() })
   const send = repeatable('run.signal', { id: run['id'], name: 'go' })

@@ -268,6 +268,24 @@ t.test('access that ends later ends the subscription, with the reason', async (t
   await lost.stop()
 })
 
+t.test('subscriptions end when their project is deleted', async (t) => {
+  const project = 'ending'
+  await s.ok('project.create', { name: project })
+  const { id } = await s.ok('channel.create', { project, name: 'ops' })
+  const followed = collect([
+    { id: 'channel', project, topic: 'channel', target: String(id) },
+    { id: 'runs', project, topic: 'runs' },
+  ])
+  await followed.until((messages) => begun(messages, 2))
+  t.equal((await s.call('project.delete', { project })).status, 204)
+  await followed.over
+  for (const subscription of ['channel', 'runs'])
+    t.match(of(followed.messages, subscription).at(-1), {
+      event: 'subscription.ended',
+      data: { reason: 'access_lost', error: { code: 'not_found' } },
+    })
+})
+
 t.test('changes name the records that a caller may read', async (t) => {
   const mine = collect([{ topic: 'changes' }], { key: ann.key })
   const others = collect([{ topic: 'changes' }], { key: bob.key })
