@@ -44,11 +44,7 @@ export function EntryTable({
   )
 }
 
-function EntryRow({
-  entry,
-  onDownload,
-  onDelete,
-}: { readonly entry: Entry } & EntryActions) {
+function EntryRow({ entry, onDownload, onDelete }: { readonly entry: Entry } & EntryActions) {
   const name = nameOf(entry.path)
   return (
     <tr>
