@@ -13,15 +13,14 @@ import type {
   StorageReport,
   World,
 } from '../gateway/ports.ts'
-import { backoffMs, sleep } from '../gateway/timing.ts'
+import { sleep } from '../gateway/timing.ts'
 import type { Kind, PlacedEntry } from '../protocol/entry.ts'
 import type { LogsAnswer } from '../protocol/environments/logs.ts'
-import { type Refusal, refuse } from '../protocol/errors.ts'
+import type { Refusal } from '../protocol/errors.ts'
 import { makeId } from '../protocol/ids.ts'
 import type { CommandName, CommandReply, NamedCommand } from '../protocol/queries/commands.ts'
 import type { AddressOf, OwnerKind, OwnerQueries, OwnerQuery } from '../protocol/queries/owners.ts'
 import type { ViewQueries, ViewQueryName } from '../protocol/queries/views.ts'
-import { extended } from '../protocol/rules/extended.ts'
 import type { Preview, Previewed } from '../protocol/sessions/transcript/previews.ts'
 import { hashOf, partitionOf, subjects } from '../protocol/subjects.ts'
 import type { GatewayMessage, Offer } from '../protocol/workers/messages.ts'
@@ -33,8 +32,8 @@ import type { Bus, Clock, Random } from './host/ports.ts'
 import { createTerminalRelay } from './nats/terminal-relay.ts'
 import { OwnerRequests } from './owner-requests.ts'
 import type { Embedder } from './roles/embed.ts'
-import type { Question } from './roles/view.ts'
 import { createSecretBox } from './storage/secret-box.ts'
+import { ViewRequests } from './view-requests.ts'
 
 /**
  * Dependencies of the `World`. `secret` is the secret of the installation, for seals, derived ids
@@ -73,70 +72,56 @@ export interface WorldParts {
   metrics(): Promise<string>
 }
 
-/** Milliseconds after which an unanswered query to a view is repeated for the first time. */
-const RETRY_AFTER_MS = 2000
-/**
- * Initial and maximum backoff before a query that no view answered is repeated, in milliseconds.
- */
-const RETRY = { first: 10, last: 250 } as const
 /** Milliseconds to wait for an answer from the node that publishes the preview of a message. */
 const PREVIEW_TIMEOUT_MS = 500
 /** Milliseconds to wait for a host that reads a log. */
 const LOGS_TIMEOUT_MS = 5000
 
 export function createWorld(parts: WorldParts): World {
-  const { bus, clock, settings, partitions } = parts
+  const { node, settings, bus, clock, membership } = parts
   const { deadline } = settings
-  const owners = new OwnerRequests({ ...parts, deadline })
-  const locks = createSecretBox(parts.secret, parts.random)
-
-  /**
-   * Start time, which distinguishes the queries of this process from those of an earlier process.
-   */
-  const born = clock.now()
-  const offset = born - clock.elapsed()
-  let queries = 0
-  async function view(partition: number, query: Omit<Question, 'id'>): Promise<unknown> {
-    const message: Question = extended(query, { id: `${parts.node}/${born}/${queries++}` })
-    const until = clock.elapsed() + settings.deadline
-    const reports = parts.interest?.settled()
-    if (reports) await reports
-    // After a timeout, the next attempt may take longer, because some queries read many rows.
-    let timeout = RETRY_AFTER_MS
-    for (let attempt = 0; ; attempt++) {
-      const left = until - clock.elapsed()
-      if (left <= 0) return refuse('service_unavailable', { retry_after: 1 })
-      const answer = await bus.request(subjects.view(partition), message, Math.min(left, timeout))
-      if (typeof answer === 'object') return answer.answer
-      if (answer === 'timeout') timeout *= 2
-      await sleep(clock, backoffMs(attempt, RETRY))
-    }
-  }
-
-  const world: World = {
-    node: parts.node,
+  return {
+    node,
     settings,
-    now: () => clock.now(),
-    monotonic: () => offset + clock.elapsed(),
+    ...identityOf(parts),
+    ...actorPorts(new OwnerRequests({ ...parts, deadline })),
+    ...viewPorts(parts, new ViewRequests({ ...parts, deadline })),
+    ...streamPorts(parts),
+    ...gatewayPorts(parts),
+    ...configuredPorts(parts),
     later: (ms, run) => clock.later(ms, run),
-    random: (bytes) => parts.random.bytes(bytes),
-    newCommandId: uniqueTexts((bytes) => parts.random.bytes(bytes)),
-    hash: (text) => createHash('sha256').update(text).digest('hex'),
-    seal: (text) => createHmac('sha256', parts.secret).update(text).digest(),
-    ...(parts.clientAddress && { clientAddress: parts.clientAddress }),
+    terminals: createTerminalRelay(bus),
+    environmentLogs: async (place, request) => {
+      const answer = await bus.request(subjects.hostLogs(place), request, LOGS_TIMEOUT_MS)
+      return typeof answer === 'object' ? (answer.answer as LogsAnswer) : undefined
+    },
     unreachable: parts.unreachable,
     unreachableRepository: parts.unreachableRepository,
-    ...(parts.repositoryToken && { repositoryToken: parts.repositoryToken }),
-    ...(parts.definitions && { definitions: parts.definitions }),
-    ...(parts.provider && { provider: parts.provider }),
-    ...(parts.files && { files: parts.files }),
-    ...(parts.logs && { logs: parts.logs }),
-    ...(parts.embedder && { embedder: parts.embedder }),
-    lock: locks.lock,
-    unlock: locks.unlock,
+    fresh: () => membership.fresh(),
+    endedGateways: () => membership.endedGateways(),
+    unready: parts.unready,
+    metrics: parts.metrics,
+    log: parts.log,
+    count: parts.count,
+  }
+}
+
+/** Times, random values, ids, seals and encryption. */
+function identityOf({ clock, random, secret, organization }: WorldParts) {
+  const offset = clock.now() - clock.elapsed()
+  const { lock, unlock } = createSecretBox(secret, random)
+  return {
+    now: () => clock.now(),
+    monotonic: () => offset + clock.elapsed(),
+    random: (bytes) => random.bytes(bytes),
+    newCommandId: uniqueTexts((bytes) => random.bytes(bytes)),
+    hash: (text) => createHash('sha256').update(text).digest('hex'),
+    seal: (text) => createHmac('sha256', secret).update(text).digest(),
+    lock,
+    unlock,
     id: (prefix, from, slot) => {
-      if (from === undefined) return makeId(prefix, clock.now(), parts.random.bytes(10), slot)
-      const bytes = createHmac('sha256', parts.secret).update(`id/${prefix}/${from}`).digest()
+      if (from === undefined) return makeId(prefix, clock.now(), random.bytes(10), slot)
+      const bytes = createHmac('sha256', secret).update(`id/${prefix}/${from}`).digest()
       // A derived id contains a part of a hash where a random id contains a time, because the time
       // of the first request is unknown when the request is repeated.
       return makeId(
@@ -146,8 +131,13 @@ export function createWorld(parts: WorldParts): World {
         slot ?? hashOf(bytes.toString('hex')) % 1024,
       )
     },
-    organization: () => parts.organization,
+    organization: () => organization,
+  } satisfies Partial<World>
+}
 
+/** Commands to actors and queries of actors. */
+function actorPorts(owners: OwnerRequests) {
+  return {
     command: <K extends Kind, N extends CommandName<K>>(command: NamedCommand<K, N>) =>
       owners.send(command, { type: 'command', command }) as Promise<Outcome<CommandReply<K, N>>>,
     commandRow: (command) => owners.send(command, { type: 'command', command }) as Promise<Outcome>,
@@ -163,6 +153,12 @@ export function createWorld(parts: WorldParts): World {
         ? answer
         : ((answer as { readonly reply?: unknown }).reply as OwnerQuery<K, N>['reply'])
     },
+  } satisfies Partial<World>
+}
+
+/** Queries of views. */
+function viewPorts({ partitions, organization }: WorldParts, views: ViewRequests) {
+  return {
     view: <N extends ViewQueryName>(
       project: string,
       name: N,
@@ -170,7 +166,7 @@ export function createWorld(parts: WorldParts): World {
       fresh?: number,
       within?: number,
     ) =>
-      view(partitionOf(project, partitions), {
+      views.send(partitionOf(project, partitions), {
         name,
         project,
         input,
@@ -178,19 +174,25 @@ export function createWorld(parts: WorldParts): World {
         ...(within !== undefined && { within }),
       }) as Promise<ViewQueries[N]['reply'] | Refusal>,
     viewRow: (project, name, input) =>
-      view(partitionOf(project, partitions), { name, project, input }),
+      views.send(partitionOf(project, partitions), { name, project, input }),
     everywhere: <N extends ViewQueryName>(name: N, input: ViewQueries[N]['input']) =>
       Promise.all(
         Array.from({ length: partitions }, (_, partition) =>
-          view(partition, { name, project: parts.organization, input }),
+          views.send(partition, { name, project: organization, input }),
         ),
       ) as Promise<(ViewQueries[N]['reply'] | Refusal)[]>,
+  } satisfies Partial<World>
+}
+
+/** Live entries and previews. */
+function streamPorts({ bus, interest }: WorldParts) {
+  return {
     live: (project, kind, id, on) => {
       const subject = subjects.live(project, kind, id)
       const stop = bus.subscribe(subject, (message) => {
         on(message as PlacedEntry)
       })
-      const forget = reportedKinds.has(kind) ? parts.interest?.follow(subject) : undefined
+      const forget = reportedKinds.has(kind) ? interest?.follow(subject) : undefined
       return () => {
         stop()
         forget?.()
@@ -213,43 +215,11 @@ export function createWorld(parts: WorldParts): World {
     },
     onPreviewed: (project, message, answer) =>
       bus.subscribe(subjects.previewed(project, message), () => answer()),
-    environmentLogs: async (place, request) => {
-      const answer = await bus.request(subjects.hostLogs(place), request, LOGS_TIMEOUT_MS)
-      return typeof answer === 'object' ? (answer.answer as LogsAnswer) : undefined
-    },
-    terminals: createTerminalRelay(bus),
-    forget: async (project) => {
-      await parts.membership.refresh().catch(() => {})
-      const gateways = parts.membership.members('gateway')
-      const executors = parts.membership
-        .members('executor')
-        .filter(({ id }) => !gateways.some((gateway) => gateway.id === id))
-      await Promise.all([
-        ...gateways.map(({ id }) => forgetAt(id, id, project)),
-        ...executors.map(({ id }) => forgetAt(id, subjects.executor(id), project)),
-      ])
-    },
+  } satisfies Partial<World>
+}
 
-    onMessage: (handler) => {
-      bus.subscribe(subjects.gateway(parts.node), (message) => answerEach(message, handler))
-    },
-    onOffer: (project, queue, capability, handler) =>
-      bus.subscribe(
-        subjects.offerFilter(project, queue, capability),
-        (message) => handler(message as Offer),
-        subjects.offerGroup,
-      ),
-    demand: (project) => bus.publish(subjects.demand(project), { project }),
-    fresh: () => parts.membership.fresh(),
-    endedGateways: () => parts.membership.endedGateways(),
-    unready: parts.unready,
-    ...(parts.storage && { storage: parts.storage }),
-    ...(parts.cluster && { cluster: parts.cluster }),
-    metrics: parts.metrics,
-    log: parts.log,
-    count: parts.count,
-  }
-
+/** Messages to gateways and executors. */
+function gatewayPorts({ node, bus, clock, membership }: WorldParts) {
   /**
    * Asks a node to drop a project from its cache. Repeats the request until the node has dropped
    * the project, or is dead. A dead node answers no requests, and a disconnected node does not use
@@ -261,14 +231,57 @@ export function createWorld(parts: WorldParts): World {
     for (;;) {
       const answer = await bus.request(subjects.gateway(mailbox), message, 1000)
       if (typeof answer === 'object') return
-      if (
-        !(['gateway', 'executor'] as const).some((role) =>
-          parts.membership.members(role).some((member) => member.id === id),
-        )
+      const isMember = (['gateway', 'executor'] as const).some((role) =>
+        membership.members(role).some((member) => member.id === id),
       )
-        return
+      if (!isMember) return
       await sleep(clock, 50)
     }
   }
-  return world
+  return {
+    forget: async (project) => {
+      await membership.refresh().catch(() => {})
+      const gateways = membership.members('gateway')
+      const executors = membership
+        .members('executor')
+        .filter(({ id }) => !gateways.some((gateway) => gateway.id === id))
+      await Promise.all([
+        ...gateways.map(({ id }) => forgetAt(id, id, project)),
+        ...executors.map(({ id }) => forgetAt(id, subjects.executor(id), project)),
+      ])
+    },
+    onMessage: (handler) => {
+      bus.subscribe(subjects.gateway(node), (message) => answerEach(message, handler))
+    },
+    onOffer: (project, queue, capability, handler) =>
+      bus.subscribe(
+        subjects.offerFilter(project, queue, capability),
+        (message) => handler(message as Offer),
+        subjects.offerGroup,
+      ),
+    demand: (project) => bus.publish(subjects.demand(project), { project }),
+  } satisfies Partial<World>
 }
+
+/** The ports that depend on the configuration of the node. */
+const configuredPorts = ({
+  clientAddress,
+  repositoryToken,
+  definitions,
+  provider,
+  files,
+  logs,
+  embedder,
+  storage,
+  cluster,
+}: WorldParts): Partial<World> => ({
+  ...(clientAddress && { clientAddress }),
+  ...(repositoryToken && { repositoryToken }),
+  ...(definitions && { definitions }),
+  ...(provider && { provider }),
+  ...(files && { files }),
+  ...(logs && { logs }),
+  ...(embedder && { embedder }),
+  ...(storage && { storage }),
+  ...(cluster && { cluster }),
+})

@@ -17,7 +17,6 @@ const MODULES: Readonly<Record<string, string>> = {
   'nodes/nats/request-mux': 'NATS adapters: requests',
   'nodes/nats/journal/': 'NATS adapters: journal',
   'nodes/nats/bus': 'NATS adapters: bus',
-  'nodes/nats/listeners': 'NATS adapters: bus',
   'nodes/nats/envelope': 'NATS adapters: bus',
   'nodes/roles/view-worker': 'hand-over between the main thread and views',
   'nodes/roles/thread-rpc': 'hand-over between the main thread and views',

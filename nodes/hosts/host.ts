@@ -15,7 +15,7 @@ import { subjects } from '../../protocol/subjects.ts'
 import type { Bus } from '../host/ports.ts'
 import { createActors } from './actors.ts'
 import type { LaunchSettings, ProjectFacts } from './launch.ts'
-import { createOperations, type HostLimits } from './operations.ts'
+import { type HostLimits, Operations } from './operations.ts'
 import { createPresence } from './presence.ts'
 import type { Provider } from './provider.ts'
 
@@ -44,7 +44,7 @@ export function startHost(parts: HostParts): () => Promise<void> {
   let unlisten: (() => void)[] | undefined
   let stopping = false
 
-  const operations = createOperations({
+  const operations = new Operations({
     world,
     actors,
     limits: parts.limits,

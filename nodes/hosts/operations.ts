@@ -15,12 +15,12 @@
  */
 import type { World } from '../../gateway/ports.ts'
 import { atMost, every } from '../../gateway/timing.ts'
-import type { HostRequest, HostTask } from '../../protocol/environments/commands.ts'
+import type { HostRequest } from '../../protocol/environments/commands.ts'
 import { environmentLimits } from '../../protocol/environments/schema.ts'
 import { isRefusal } from '../../protocol/errors.ts'
 import type { Actors, EnvironmentAddress } from './actors.ts'
-import { type LaunchSettings, launchOf, type ProjectFacts } from './launch.ts'
-import { type Provider, ProviderFault } from './provider.ts'
+import type { Provider } from './provider.ts'
+import { type Ended, performTask, type TaskParts } from './task.ts'
 
 /**
  * Maximum number of waiting requests. Additional requests are dropped, and environments repeat
@@ -36,15 +36,12 @@ export interface HostLimits {
   /** Maximum number of concurrent operations. */
   readonly operations: number
 }
-export interface OperationParts {
+export interface OperationParts extends TaskParts {
   readonly world: Pick<World, 'node' | 'now' | 'monotonic' | 'later' | 'hash' | 'log'>
   readonly actors: Actors
   readonly limits: HostLimits
-  readonly launch: LaunchSettings
   /** Creates the credential of an environment's worker. */
   credential(of: Pick<HostRequest, 'project' | 'environment_id'>): string
-  /** Looks up a project. @throws ProviderFault when the project cannot be read. */
-  project(id: string): Promise<ProjectFacts>
   /** Returns the number of environments of this host. */
   environments(): number
   /** Called when an operation has ended. */
@@ -52,13 +49,6 @@ export interface OperationParts {
   /** Called whenever the number of running operations or environments may have changed. */
   changed(): void
 }
-/**
- * Whether a provider has the environment after an operation. `unknown` if the operation was not
- * claimed, failed or was aborted.
- */
-export type Ended =
-  | { readonly has: 'nothing' | 'unknown' }
-  | { readonly has: 'environment'; readonly generation?: number }
 
 interface Running {
   /**
@@ -69,44 +59,108 @@ interface Running {
   readonly abort: AbortController
   readonly done: Promise<void>
 }
-export interface Operations {
-  /**
-   * Starts the requested operation as soon as the host has capacity and no other operation of the
-   * environment is running. Ignores the request if too many wait; the environment repeats it.
-   */
-  request(provider: Provider, request: HostRequest): void
-  /** Whether an operation of the environment is running. */
-  isRunning(provider: Provider, environment_id: string): boolean
-  /** Resolves when no operation of the environment is running. */
-  settled(provider: Provider, environment_id: string): Promise<void>
-  /**
-   * Removes an environment that does not belong to the place, unless an operation of the
-   * environment is running.
-   */
-  remove(provider: Provider, of: EnvironmentAddress): void
-  /** Whether the host has capacity for another operation and another environment. */
-  hasRoom(): boolean
-  /** Accepts no more requests. Waits a limited time for running operations, then aborts them. */
-  stop(): Promise<void>
+interface Waiting {
+  readonly provider: Provider
+  readonly request: HostRequest
 }
 
 const keyOf = (provider: Provider, environment_id: string) => `${provider.name}/${environment_id}`
 
-export function createOperations(parts: OperationParts): Operations {
-  const { world, actors, limits } = parts
-  const running = new Map<string, Running>()
-  const waiting = new Map<string, { readonly provider: Provider; readonly request: HostRequest }>()
-  let stopping = false
+export class Operations {
+  readonly #parts: OperationParts
+  readonly #running = new Map<string, Running>()
+  readonly #waiting = new Map<string, Waiting>()
+  #stopping = false
 
-  const provisioning = (): number => {
-    let count = 0
-    for (const one of running.values()) if (one.request?.kind === 'provision') count++
-    return count
+  constructor(parts: OperationParts) {
+    this.#parts = parts
   }
-  const isFull = (): boolean => parts.environments() + provisioning() >= limits.environments
+  /**
+   * Starts the requested operation as soon as the host has capacity and no other operation of the
+   * environment is running. Ignores the request if too many wait; the environment repeats it.
+   */
+  request(provider: Provider, request: HostRequest): void {
+    if (this.#stopping) return
+    const key = keyOf(provider, request.environment_id)
+    const before = this.#running.get(key)?.request
+    if (before?.operation === request.operation) return
+    // Another operation of the environment is running. If the environment has replaced it, the
+    // answer to this progress report aborts it. Otherwise, the request is outdated, and the
+    // running operation continues.
+    if (before) this.#reportProgress(provider, before)
+    if (this.#waiting.size < MAX_WAITING || this.#waiting.has(key))
+      this.#waiting.set(key, { provider, request })
+    this.#startWaiting()
+  }
+  /**
+   * Removes an environment that does not belong to the place, unless an operation of the
+   * environment is running.
+   */
+  remove(provider: Provider, of: EnvironmentAddress): void {
+    const { environment_id } = of
+    if (this.#stopping || this.isRunning(provider, environment_id)) return
+    this.#parts.world.log.info(
+      { event: 'environment_leftover_removed', environment: environment_id },
+      'an environment that does not belong to this host is removed',
+    )
+    this.#run(provider, of, undefined, async () => {
+      await provider.destroy(environment_id)
+      return { has: 'nothing' }
+    })
+  }
+  /** Whether an operation of the environment is running. */
+  isRunning(provider: Provider, environment_id: string): boolean {
+    return this.#running.has(keyOf(provider, environment_id))
+  }
+  /** Resolves when no operation of the environment is running. */
+  async settled(provider: Provider, environment_id: string): Promise<void> {
+    for (;;) {
+      const running = this.#running.get(keyOf(provider, environment_id))
+      if (!running) return
+      await running.done
+    }
+  }
+  /** Whether the host has capacity for another operation and another environment. */
+  hasRoom(): boolean {
+    return (
+      !this.#stopping &&
+      this.#running.size < this.#parts.limits.operations &&
+      !this.#hasAllEnvironments()
+    )
+  }
+  /** Accepts no more requests. Waits a limited time for running operations, then aborts them. */
+  async stop(): Promise<void> {
+    const { world } = this.#parts
+    this.#stopping = true
+    this.#waiting.clear()
+    this.#parts.changed()
+    const all = () => Promise.all([...this.#running.values()].map(({ done }) => done))
+    await atMost(world, STOP_TIMEOUT_MS.work, all())
+    for (const { abort } of this.#running.values()) abort.abort()
+    await atMost(world, STOP_TIMEOUT_MS.aborted, all())
+  }
 
+  #hasAllEnvironments(): boolean {
+    let provisioning = 0
+    for (const { request } of this.#running.values())
+      if (request?.kind === 'provision') provisioning++
+    return this.#parts.environments() + provisioning >= this.#parts.limits.environments
+  }
+  /** Starts waiting operations while the host has capacity. */
+  #startWaiting(): void {
+    for (const [key, { provider, request }] of this.#waiting) {
+      if (this.#running.size >= this.#parts.limits.operations) break
+      if (this.#running.has(key)) continue
+      this.#waiting.delete(key)
+      // A full host drops requests to provision an environment. The environment sends its request
+      // again, and another host may receive it.
+      if (request.kind === 'provision' && this.#hasAllEnvironments()) continue
+      this.#run(provider, request, request, (signal) => this.#perform(provider, request, signal))
+    }
+    this.#parts.changed()
+  }
   /** Runs `work` as the only operation of an environment. */
-  function run(
+  #run(
     provider: Provider,
     of: EnvironmentAddress,
     request: HostRequest | undefined,
@@ -116,44 +170,25 @@ export function createOperations(parts: OperationParts): Operations {
     const abort = new AbortController()
     const done = work(abort.signal)
       .catch((error: unknown): Ended => {
-        world.log.error(
+        this.#parts.world.log.error(
           { event: 'host_operation_failed', err: error, environment: of.environment_id },
           'operation of an environment failed',
         )
         return { has: 'unknown' }
       })
       .then((how) => {
-        running.delete(key)
-        parts.ended(provider, of, how)
-        next()
+        this.#running.delete(key)
+        this.#parts.ended(provider, of, how)
+        this.#startWaiting()
       })
-    running.set(key, {
-      ...(request && { request }),
-      abort,
-      done,
-    })
-    parts.changed()
-  }
-  /** Starts waiting operations while the host has capacity. */
-  function next(): void {
-    for (const [key, { provider, request }] of waiting) {
-      if (running.size >= limits.operations) break
-      if (running.has(key)) continue
-      waiting.delete(key)
-      // A full host drops requests to provision an environment. The environment sends its request
-      // again, and another host may receive it.
-      if (request.kind === 'provision' && isFull()) continue
-      run(provider, request, request, (signal) => perform(provider, request, signal))
-    }
-    parts.changed()
+    this.#running.set(key, { ...(request && { request }), abort, done })
+    this.#parts.changed()
   }
 
-  async function perform(
-    provider: Provider,
-    request: HostRequest,
-    signal: AbortSignal,
-  ): Promise<Ended> {
-    const credential = request.kind === 'start' ? parts.credential(request) : undefined
+  /** Claims a requested operation, performs it, and reports its outcome. */
+  async #perform(provider: Provider, request: HostRequest, signal: AbortSignal): Promise<Ended> {
+    const { world, actors } = this.#parts
+    const credential = request.kind === 'start' ? this.#parts.credential(request) : undefined
     const claimed = await actors.send(request, 'environment.claim', {
       operation: request.operation,
       host: world.node,
@@ -164,9 +199,11 @@ export function createOperations(parts: OperationParts): Operations {
     if (isRefusal(claimed)) return { has: 'unknown' }
     const task = claimed.reply
     const mine = { operation: task.operation, host: world.node }
-    const stopProgress = every(world, environmentLimits.report, () => progress(provider, request))
+    const stopProgress = every(world, environmentLimits.report, () =>
+      this.#reportProgress(provider, request),
+    )
     try {
-      const { how, error } = await attempt(provider, task, credential, signal)
+      const { how, error } = await performTask(this.#parts, provider, task, credential, signal)
       if (signal.aborted) return { has: 'unknown' }
       const until = world.monotonic() + environmentLimits.stale
       await actors.insist(
@@ -181,98 +218,15 @@ export function createOperations(parts: OperationParts): Operations {
     }
   }
   /** Reports that an operation is still running, and aborts it if it is no longer current. */
-  function progress(provider: Provider, request: HostRequest): void {
+  #reportProgress(provider: Provider, request: HostRequest): void {
+    const { actors, world } = this.#parts
     const { environment_id, operation } = request
     void actors
       .send(request, 'environment.progress', { operation, host: world.node })
       .then((decided) => {
-        const one = running.get(keyOf(provider, environment_id))
-        if (one?.request?.operation !== operation) return
-        if (!isRefusal(decided) && !decided.reply.current) one.abort.abort()
+        const running = this.#running.get(keyOf(provider, environment_id))
+        if (running?.request?.operation !== operation) return
+        if (!isRefusal(decided) && !decided.reply.current) running.abort.abort()
       })
-  }
-
-  /** Lets the provider perform a task. `error` is a message for users. */
-  async function attempt(
-    provider: Provider,
-    task: HostTask,
-    credential: string | undefined,
-    signal: AbortSignal,
-  ): Promise<{ readonly how: Ended; readonly error?: string }> {
-    try {
-      switch (task.kind) {
-        case 'provision':
-          await provider.provision(task, signal)
-          return { how: { has: 'environment' } }
-        case 'start': {
-          const project = await parts.project(task.project)
-          const launch = launchOf(task, credential ?? '', project, parts.launch)
-          await provider.startWorker(task, launch, signal)
-          return { how: { has: 'environment', generation: launch.generation } }
-        }
-        case 'destroy':
-          await provider.destroy(task.environment_id)
-          return { how: { has: 'nothing' } }
-      }
-    } catch (error) {
-      const how: Ended = { has: 'unknown' }
-      if (error instanceof ProviderFault) return { how, error: error.message }
-      if (!signal.aborted)
-        world.log.error(
-          {
-            event: 'environment_provider_failed',
-            err: error,
-            environment: task.environment_id,
-            provider: provider.name,
-          },
-          'provider of environments failed',
-        )
-      return { how, error: 'An internal error of the provider occurred.' }
-    }
-  }
-
-  return {
-    request(provider, request) {
-      if (stopping) return
-      const key = keyOf(provider, request.environment_id)
-      const before = running.get(key)?.request
-      if (before?.operation === request.operation) return
-      // Another operation of the environment is running. If the environment has replaced it, the
-      // answer to this progress report aborts it. Otherwise, the request is outdated, and the
-      // running operation continues.
-      if (before) progress(provider, before)
-      if (waiting.size < MAX_WAITING || waiting.has(key)) waiting.set(key, { provider, request })
-      next()
-    },
-    isRunning: (provider, environment_id) => running.has(keyOf(provider, environment_id)),
-    settled: async (provider, environment_id) => {
-      for (;;) {
-        const one = running.get(keyOf(provider, environment_id))
-        if (!one) return
-        await one.done
-      }
-    },
-    remove(provider, of) {
-      const { environment_id } = of
-      if (stopping || running.has(keyOf(provider, environment_id))) return
-      world.log.info(
-        { event: 'environment_leftover_removed', environment: environment_id },
-        'an environment that does not belong to this host is removed',
-      )
-      run(provider, of, undefined, async () => {
-        await provider.destroy(environment_id)
-        return { has: 'nothing' }
-      })
-    },
-    hasRoom: () => !stopping && running.size < limits.operations && !isFull(),
-    async stop() {
-      stopping = true
-      waiting.clear()
-      parts.changed()
-      const all = () => Promise.all([...running.values()].map(({ done }) => done))
-      await atMost(world, STOP_TIMEOUT_MS.work, all())
-      for (const one of running.values()) one.abort.abort()
-      await atMost(world, STOP_TIMEOUT_MS.aborted, all())
-    },
   }
 }

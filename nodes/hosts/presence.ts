@@ -16,8 +16,9 @@ import { environmentLimits } from '../../protocol/environments/schema.ts'
 import { isRefusal } from '../../protocol/errors.ts'
 import { hashOf } from '../../protocol/subjects.ts'
 import type { Actors, EnvironmentAddress } from './actors.ts'
-import type { Ended, Operations } from './operations.ts'
+import type { Operations } from './operations.ts'
 import type { Provider, WorkerExit } from './provider.ts'
+import type { Ended } from './task.ts'
 
 /** Maximum number of reports in flight at the start. */
 const MAX_CONCURRENT = 16

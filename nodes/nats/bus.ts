@@ -16,10 +16,10 @@
 import { randomUUID } from 'node:crypto'
 import { Empty, headers, type Msg, type MsgHdrs } from '@nats-io/transport-node'
 import type { Bus, NoAnswer } from '../host/ports.ts'
+import { createListeners, type Listener } from './bus/listeners.ts'
+import { LocalCalls } from './bus/local-calls.ts'
+import { type RequestPart, RequestParts, splitRequest } from './bus/parts.ts'
 import { errorText, isNoResponders, isUnanswered } from './failures.ts'
-import { type Limited, Overdue } from './journal/overdue.ts'
-import { createListeners, type Listener } from './listeners.ts'
-import { type RequestPart, RequestParts, splitRequest } from './parts.ts'
 import type { Nats } from './server/connect.ts'
 
 /** Header with the groups of which a listener in the publisher's own process gets the message. */
@@ -53,6 +53,33 @@ const header = (name: string, value: string): MsgHdrs => {
   return made
 }
 
+/** Requests an answer of a listener in another process. */
+async function requestElsewhere(
+  { ask, send, space, log }: Nats,
+  subject: string,
+  message: unknown,
+  timeout: number,
+): Promise<{ readonly answer: unknown } | NoAnswer> {
+  try {
+    const parts = splitRequest(encode(message), randomUUID)
+    const last = parts.at(-1) as RequestPart
+    for (const part of parts.slice(0, -1)) send(space.subject(subject), part.data, part.headers)
+    const reply = await ask(space.subject(subject), last.data, last.headers, timeout)
+    return reply.headers?.has(DECLINED) ? 'no_responders' : { answer: decode(reply.data) }
+  } catch (error) {
+    if (isNoResponders(error)) return 'no_responders'
+    if (!isUnanswered(error))
+      log.warn(
+        { event: 'nats_request_failed', subject, reason: errorText(error) },
+        'NATS request failed',
+      )
+    return 'timeout'
+  }
+}
+function decline(nats: Nats, { reply }: Msg): void {
+  if (reply) nats.send(reply, Empty, header(DECLINED, '1'))
+}
+
 /**
  * Creates the bus of a connection.
  * @param alone returns whether no other process can be listening. While it returns true,
@@ -66,85 +93,8 @@ export function createBus(
 ): Bus {
   const { connection, log, space } = nats
   const listeners = createListeners()
+  const calls = new LocalCalls(log)
 
-  const overdue = new Overdue<Limited>()
-
-  const call = (listener: Listener, message: unknown, subject: string): unknown => {
-    const failed = (error: unknown): undefined =>
-      void log.error({ event: 'listener_failed', subject, error }, 'message listener failed')
-    try {
-      const answer = listener.handler(message, subject)
-      return answer instanceof Promise ? answer.catch(failed) : answer
-    } catch (error) {
-      return failed(error)
-    }
-  }
-  /**
-   * Calls listeners one after the other, beginning at the index `from`, until one answers. Returns
-   * the answer or a promise of it. The answer is undefined if no listener answers.
-   */
-  const first = (
-    all: readonly Listener[],
-    message: unknown,
-    subject: string,
-    from = 0,
-  ): unknown => {
-    for (let i = from; i < all.length; i++) {
-      const given = call(all[i] as Listener, message, subject)
-      if (given instanceof Promise)
-        return given.then((answer) =>
-          answer === undefined ? first(all, message, subject, i + 1) : answer,
-        )
-      if (given !== undefined) return given
-    }
-    return undefined
-  }
-  /**
-   * Calls `done` with the first answer of the listeners in this process, or with undefined when
-   * none answers in time.
-   */
-  const askHere = (
-    here: readonly Listener[],
-    subject: string,
-    message: unknown,
-    timeout: number,
-    done: (answer: unknown) => void,
-  ): void =>
-    queueMicrotask(() => {
-      const given = first(here, message, subject)
-      if (!(given instanceof Promise)) return done(given)
-      const asked: Limited = { until: performance.now() + timeout, over: () => done(undefined) }
-      overdue.add(asked)
-      void given.then((answer) => {
-        if (overdue.delete(asked)) done(answer)
-      })
-    })
-  const askElsewhere = async (
-    subject: string,
-    message: unknown,
-    timeout: number,
-  ): Promise<{ readonly answer: unknown } | NoAnswer> => {
-    try {
-      const parts = splitRequest(encode(message), randomUUID)
-      const last = parts.at(-1) as RequestPart
-      for (const part of parts.slice(0, -1))
-        nats.send(space.subject(subject), part.data, part.headers)
-      const reply = await nats.ask(space.subject(subject), last.data, last.headers, timeout)
-      return reply.headers?.has(DECLINED) ? 'no_responders' : { answer: decode(reply.data) }
-    } catch (error) {
-      if (isNoResponders(error)) return 'no_responders'
-      if (!isUnanswered(error))
-        log.warn(
-          { event: 'nats_request_failed', subject, reason: errorText(error) },
-          'NATS request failed',
-        )
-      return 'timeout'
-    }
-  }
-
-  const decline = ({ reply }: Msg): void => {
-    if (reply) nats.send(reply, Empty, header(DECLINED, '1'))
-  }
   const receive = async (listener: Listener, message: Msg, parts: RequestParts): Promise<void> => {
     const { group } = listener
     const data = parts.join(message)
@@ -158,10 +108,14 @@ export function createBus(
         : listeners
             .matching(space.plain(message.subject))
             .filter((other) => other.group === group && other !== listener)
-    const answer = await first([listener, ...others], decode(data), space.plain(message.subject))
+    const answer = await calls.first(
+      [listener, ...others],
+      decode(data),
+      space.plain(message.subject),
+    )
     if (!message.reply || connection.isClosed()) return
     if (answer !== undefined) nats.send(message.reply, encode(answer))
-    else if (group !== undefined) decline(message)
+    else if (group !== undefined) decline(nats, message)
   }
 
   return {
@@ -170,14 +124,14 @@ export function createBus(
       if (here.length === 0)
         return alone()
           ? Promise.resolve('no_responders')
-          : askElsewhere(subject, message, Math.ceil(timeout))
+          : requestElsewhere(nats, subject, message, Math.ceil(timeout))
       const until = performance.now() + timeout
       return new Promise((done) =>
-        askHere(here, subject, message, timeout, (answer) => {
+        calls.ask(here, message, subject, timeout, (answer) => {
           if (answer !== undefined) return done({ answer })
           if (alone()) return done('no_responders')
           const left = Math.ceil(until - performance.now())
-          done(left < 1 ? 'timeout' : askElsewhere(subject, message, left))
+          done(left < 1 ? 'timeout' : requestElsewhere(nats, subject, message, left))
         }),
       )
     },
@@ -185,14 +139,15 @@ export function createBus(
     wants: (subject) => listeners.matching(subject).length > 0 || (!alone() && wanted(subject)),
     here: (subject, message) => {
       for (const listener of listeners.matching(subject)) {
-        const answer = call(listener, message, subject)
+        const answer = calls.call(listener, message, subject)
         if (answer !== undefined && !(answer instanceof Promise)) return answer
       }
       return undefined
     },
     publish: (subject, message, text) => {
       const { listening, groups } = listeners.chosen(subject)
-      for (const listener of listening) queueMicrotask(() => void call(listener, message, subject))
+      for (const listener of listening)
+        queueMicrotask(() => void calls.call(listener, message, subject))
       if (!alone())
         nats.send(
           space.subject(subject),
@@ -214,7 +169,7 @@ export function createBus(
               { event: 'nats_subscription_ended', subject, error },
               'NATS subscription ended',
             )
-          else if (left) decline(message)
+          else if (left) decline(nats, message)
           else
             receive(listener, message, parts).catch((failure: unknown) =>
               log.error(

@@ -2,8 +2,8 @@
  * Requests above the maximum message size of the NATS server: they arrive whole, or not at all.
  */
 import t from 'tap'
+import { RequestParts, splitRequest } from '../../../nodes/nats/bus/parts.ts'
 import { createBus } from '../../../nodes/nats/bus.ts'
-import { RequestParts, splitRequest } from '../../../nodes/nats/parts.ts'
 import { startStore } from '../support/store.ts'
 
 const { one, two } = await startStore('2m')

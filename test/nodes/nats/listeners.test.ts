@@ -1,6 +1,6 @@
 /** The listeners of a process: which of them match a subject, and which receive a message. */
 import t from 'tap'
-import { createListeners, type Listener } from '../../../nodes/nats/listeners.ts'
+import { createListeners, type Listener } from '../../../nodes/nats/bus/listeners.ts'
 
 const listener = (subject: string, group?: string): Listener => ({
   subject,

@@ -4,7 +4,7 @@
  */
 import t from 'tap'
 import { type Config, readConfig, settingsTable } from '../../../nodes/config.ts'
-import { matches } from '../../../nodes/nats/listeners.ts'
+import { matches } from '../../../nodes/nats/bus/listeners.ts'
 import { mirrorsOfList, mirrorsOfSources } from '../../../nodes/nats/server/debian.ts'
 import { compareVersions, isAccepted, versionIn } from '../../../nodes/nats/server/version.ts'
 import { createLog } from '../../../nodes/observe/log.ts'
