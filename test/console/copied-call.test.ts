@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import t from 'tap'
 import { cliOf } from '../../console/api/call-text.ts'
-import { program } from '../../nodes/commands/child.ts'
+import { programArguments } from '../../nodes/commands/child.ts'
 
 t.test('a call that is copied as a command is sent unchanged', async (t) => {
   const sent: unknown[] = []
@@ -33,7 +33,7 @@ t.test('a call that is copied as a command is sent unchanged', async (t) => {
     const command = cliOf(name, { project: 'shop', ...input })
     // The shell replaces `npm run baton --` with the program.
     const script = command.replace('npm run baton --', '"$@"')
-    const child = spawn('sh', ['-c', script, 'sh', process.execPath, ...program()], {
+    const child = spawn('sh', ['-c', script, 'sh', process.execPath, ...programArguments()], {
       env,
       stdio: 'ignore',
     })

@@ -3,13 +3,13 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { text } from 'node:stream/consumers'
 import t from 'tap'
-import { program } from '../../../nodes/commands/child.ts'
+import { programArguments } from '../../../nodes/commands/child.ts'
 
 t.test('the tour uses the key of the server that it starts', async (t) => {
   const folder = t.testdir({ files: { 'a.txt': 'one\n' }, data: {} })
   const parts = ['--no-loop', '--no-agent', '--no-tables', '--no-coding']
   const words = ['tour', '--server', 'http://127.0.0.1:1', '--folder', `${folder}/files`, ...parts]
-  const child = spawn(process.execPath, [...program(), ...words], {
+  const child = spawn(process.execPath, [...programArguments(), ...words], {
     env: { ...process.env, BATON_KEY: 'bat_of_another_server', BATON_DATA: `${folder}/data` },
     stdio: ['ignore', 'pipe', 'ignore'],
   })
