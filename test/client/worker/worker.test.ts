@@ -350,21 +350,6 @@ t.test('a lost lease aborts the handler, and nothing is reported', async (t) => 
   t.ok(peer().all('jobs.claim').length > 1, 'the slot is used again')
 })
 
-t.test('a job that arrives again under the same lease does not run again', async (t) => {
-  const runs: string[] = []
-  const { worker, peer } = stand({ actions: { send: (_, { job }) => void runs.push(job.id) } })
-  void worker.start()
-  peer().accept()
-  const job = jobOf('send', { id: 'job_a', lease_token: 'lt_a' })
-  await peer().give(job)
-  await peer().give(job)
-  t.strictSame(runs, ['job_a'])
-  t.equal(peer().all('job.report').length, 1)
-  for (let n = 0; n < 1000; n++) await peer().give(jobOf('send', { lease_token: `lt_${n}` }))
-  await peer().give(job)
-  t.equal(runs.length, 1002, 'the number of remembered leases is limited')
-})
-
 t.test('a job that arrives again under a new lease replaces the old one', async (t) => {
   const first = deferred<string>()
   const second = deferred<string>()
