@@ -41,7 +41,7 @@ t.test('runs are counted and searched with the filters of the list', async (t) =
   await s.ok('run.bulk', { action: 'cancel', filter: { workflow_type: 'odd' } })
 })
 
-t.test('an empty queue matches no run, not even those of loops', async (t) => {
+t.test('an empty queue or an empty list of statuses matches no run', async (t) => {
   const loop = await s.ok('loop.create', { name: 'Sleeper', steps: sleeping().steps })
   const run = await s.ok('loop.start', { id: loop['id'] })
   for (const more of [{}, { q: 'Sleeper' }, { status: ['suspended'] }]) {
@@ -50,6 +50,11 @@ t.test('an empty queue matches no run, not even those of loops', async (t) => {
   }
   const acted = await s.ok('run.bulk', { action: 'cancel', filter: { queue: '' } })
   t.strictSame(acted['results'], [])
+  for (const preview of [true, false]) {
+    const input = { action: 'cancel', filter: { status: [] }, preview }
+    const refusal = await s.refused('run.bulk', input, 400, 'bad_request')
+    t.strictSame(fieldsOf(refusal), ['filter.status'], 'an empty list of statuses')
+  }
   t.match(await s.ok('run.get', { id: run['id'] }), { status: 'suspended' })
   await s.ok('run.cancel', { id: run['id'] })
 })
