@@ -10,7 +10,7 @@ import type { JobReport, Take } from '../../protocol/internal.ts'
 import type { JobHeader } from '../../protocol/jobs/rows.ts'
 import type { ClaimedJob } from '../../protocol/workers/socket.ts'
 
-interface Work {
+export interface Work {
   readonly project: string
   readonly job: ClaimedJob
   /**

@@ -1,37 +1,21 @@
 /** The files of an environment's workspace: folders, previews, download, upload, deletion. */
 
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { ApiError } from '../../../api/client.ts'
 import { Button, IconButton } from '../../../design/button.tsx'
-import { showDone } from '../../../design/notify.ts'
 import { Confirm } from '../../../design/overlay.tsx'
 import { Empty, Failure, Notice, Skeleton } from '../../../design/states.tsx'
-import { designText } from '../../../design/text.ts'
-import { Time } from '../../../design/time.tsx'
 import { useFileDrop } from '../../../files/drop.ts'
 import { Preview } from '../../../preview/preview.tsx'
 import { place, setQuery } from '../../../router/router.ts'
 import { may } from '../../../shell/session.ts'
-import { formatBytes, formatNumber } from '../../../text/format.ts'
 import { environmentsText as text } from '../text.ts'
-import {
-  deletePath,
-  type Entry,
-  type Folder,
-  listFolder,
-  readFile,
-  type Workspace,
-  writeFile,
-} from './access.ts'
+import { deletePath, type Entry, readFile, type Workspace } from './access.ts'
+import { EntryTable } from './entries.tsx'
+import { FolderPath, folderOf, nameOf } from './path.tsx'
+import { useTransfers } from './transfers.ts'
+import { useFolder } from './use-folder.ts'
 
 const LIST = 'actions.execute.environment.files.list'
-/**
- * Milliseconds until the object URL of a download is revoked. The browser has read the file by
- * then.
- */
-const RELEASE_MS = 60_000
-const nameOf = (path: string): string => path.split('/').at(-1) ?? path
-const folderOf = (path: string): string => path.split('/').slice(0, -1).join('/')
 
 /**
  * Shows the files. If the worker is not connected, they are loaded only when the user requests it,
@@ -75,212 +59,42 @@ function Files({ of }: { readonly of: Workspace }) {
   const { query } = place.value
   const path = query.get('path') ?? ''
   const file = query.get('file') ?? ''
-  const [folder, setFolder] = useState<{ readonly path: string; readonly of: Folder }>()
-  const [error, setError] = useState<ApiError>()
-  const [loading, setLoading] = useState(true)
-  const [again, setAgain] = useState(0)
   const [deleting, setDeleting] = useState<Entry>()
-  const [progress, setProgress] = useState('')
-  const picker = useRef<HTMLInputElement>(null)
-  const { project, id } = of
-  useEffect(() => {
-    let current = true
-    setLoading(true)
-    setError(undefined)
-    listFolder(of, path)
-      .then(
-        (found) => current && setFolder({ path, of: found }),
-        (fault: unknown) => {
-          if (!(fault instanceof ApiError)) throw fault
-          if (current) setError(fault)
-        },
-      )
-      .finally(() => current && setLoading(false))
-    return () => {
-      current = false
-    }
-  }, [project, id, path, again])
-  const reload = (): void => setAgain(again + 1)
+  const { folder, loading, error, reload, fail } = useFolder(of, path)
+  const { progress, upload, download } = useTransfers(of)
   const mayWrite = may('actions.execute.environment.files.write')
   const mayDelete = may('actions.execute.environment.files.delete')
-  const upload = async (files: readonly File[]): Promise<void> => {
-    try {
-      for (const one of files) {
-        const target = path === '' ? one.name : `${path}/${one.name}`
-        await writeFile(of, target, one, (done) =>
-          setProgress(text.uploading(one.name, formatBytes(done), formatBytes(one.size))),
-        )
-        showDone(text.uploaded(one.name))
-      }
-    } finally {
-      setProgress('')
-      reload()
-    }
-  }
   const send = (files: readonly File[]): void =>
-    void upload(files).catch((fault: unknown) => {
-      if (!(fault instanceof ApiError)) throw fault
-      setError(fault)
-    })
+    void upload(path, files).finally(reload).catch(fail)
   const { over, target } = useFileDrop(mayWrite, send)
-  const download = async (entry: Entry): Promise<void> => {
-    try {
-      const { bytes } = await readFile(
-        of,
-        entry.path,
-        Number.MAX_SAFE_INTEGER,
-        new AbortController().signal,
-        (done) => setProgress(text.downloading(formatBytes(done))),
-      )
-      const link = document.createElement('a')
-      link.href = URL.createObjectURL(new Blob([bytes]))
-      link.download = nameOf(entry.path)
-      link.click()
-      setTimeout(() => URL.revokeObjectURL(link.href), RELEASE_MS)
-    } finally {
-      setProgress('')
-    }
-  }
-  const shown = folder?.path === path ? folder.of : undefined
-  const opened = shown?.entries.find((entry) => entry.path === file && !entry.dir)
-  const steps = path === '' ? [] : path.split('/')
+  const opened = folder?.entries.find((entry) => entry.path === file && !entry.dir)
   return (
     <div class={over ? 'stack close drop over' : 'stack close drop'} {...target}>
       {over && <div class="drop-here">{text.dropNow}</div>}
       <div class="row apart">
-        <nav class="row path" aria-label={text.path}>
-          <Button kind="quiet" onClick={() => setQuery({ path: '', file: '' }, { push: true })}>
-            {text.workspace}
-          </Button>
-          {steps.map((name, index) => (
-            <span class="row" key={index}>
-              <span class="soft">/</span>
-              <Button
-                kind="quiet"
-                onClick={() =>
-                  setQuery({ path: steps.slice(0, index + 1).join('/'), file: '' }, { push: true })
-                }
-              >
-                <span class="user-text">{name}</span>
-              </Button>
-            </span>
-          ))}
-        </nav>
+        <FolderPath path={path} />
         <div class="row">
           <IconButton icon="reload" label={text.reload} disabled={loading} onClick={reload} />
-          {mayWrite && (
-            <Button icon="upload" onClick={() => picker.current?.click()}>
-              {text.upload}
-            </Button>
-          )}
-          <input
-            ref={picker}
-            type="file"
-            multiple
-            hidden
-            aria-label={text.upload}
-            onChange={({ currentTarget }) => {
-              const files = [...(currentTarget.files ?? [])]
-              currentTarget.value = ''
-              send(files)
-            }}
-          />
+          <FilePicker mayWrite={mayWrite} onPick={send} />
         </div>
       </div>
       <div role="status">{progress !== '' && <Notice>{progress}</Notice>}</div>
       {error && <Failure error={error} retry={reload} />}
-      {!shown && loading && !error && <Skeleton lines={8} />}
-      {shown?.note && <Notice>{shown.note}</Notice>}
-      {shown && shown.entries.length === 0 && (
+      {!folder && loading && !error && <Skeleton lines={8} />}
+      {folder?.note && <Notice>{folder.note}</Notice>}
+      {folder && folder.entries.length === 0 && (
         <section class="card">
           <Empty icon="artifacts" title={text.emptyFolder} />
         </section>
       )}
-      {shown && shown.entries.length > 0 && (
-        <div class="table-frame files">
-          <table class="table">
-            <thead>
-              <tr>
-                <th scope="col">{text.name}</th>
-                <th scope="col">{text.kind}</th>
-                <th scope="col" class="number">
-                  {text.size}
-                </th>
-                <th scope="col">{text.modified}</th>
-                <th scope="col">
-                  <span class="unseen">{text.actions}</span>
-                </th>
-              </tr>
-            </thead>
-            <tbody>
-              {shown.entries.map((entry) => (
-                <tr key={entry.path}>
-                  <td class="name">
-                    <button
-                      type="button"
-                      class="link user-text"
-                      onClick={() =>
-                        setQuery(
-                          entry.dir ? { path: entry.path, file: '' } : { file: entry.path },
-                          { push: true },
-                        )
-                      }
-                    >
-                      {nameOf(entry.path)}
-                      {entry.dir && '/'}
-                    </button>
-                  </td>
-                  <td class="soft">{entry.dir ? text.folder : text.file}</td>
-                  <td class="number" title={formatNumber(entry.size)}>
-                    {entry.dir ? '' : formatBytes(entry.size)}
-                  </td>
-                  <td class="nowrap">
-                    <Time at={entry.modified_at} relative />
-                  </td>
-                  <td class="number nowrap">
-                    {!entry.dir && (
-                      <IconButton
-                        icon="download"
-                        label={designText.about(text.download, nameOf(entry.path))}
-                        onClick={() => download(entry)}
-                      />
-                    )}
-                    {mayDelete && (
-                      <IconButton
-                        icon="trash"
-                        danger
-                        label={text.deleteFileOf(nameOf(entry.path))}
-                        onClick={() => setDeleting(entry)}
-                      />
-                    )}
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
+      {folder && folder.entries.length > 0 && (
+        <EntryTable
+          entries={folder.entries}
+          onDownload={download}
+          onDelete={mayDelete ? setDeleting : undefined}
+        />
       )}
-      {opened && (
-        <section class="card">
-          <header>
-            <h2 class="user-text">{nameOf(opened.path)}</h2>
-            <IconButton
-              icon="close"
-              label={text.closeFile}
-              onClick={() => setQuery({ file: '' })}
-            />
-          </header>
-          <div class="body">
-            <Preview
-              key={opened.path}
-              name={opened.path}
-              size={opened.size}
-              version={`${opened.path} ${opened.modified_at}`}
-              load={(most, signal) => readFile(of, opened.path, most, signal)}
-            />
-          </div>
-        </section>
-      )}
+      {opened && <OpenedFile of={of} entry={opened} />}
       {deleting && (
         <Confirm
           title={text.deleteFileTitle}
@@ -298,5 +112,57 @@ function Files({ of }: { readonly of: Workspace }) {
         </Confirm>
       )}
     </div>
+  )
+}
+
+/** The button that uploads files. The input stays in the page without the permission to write. */
+function FilePicker({
+  mayWrite,
+  onPick,
+}: {
+  readonly mayWrite: boolean
+  onPick(files: readonly File[]): void
+}) {
+  const picker = useRef<HTMLInputElement>(null)
+  return (
+    <>
+      {mayWrite && (
+        <Button icon="upload" onClick={() => picker.current?.click()}>
+          {text.upload}
+        </Button>
+      )}
+      <input
+        ref={picker}
+        type="file"
+        multiple
+        hidden
+        aria-label={text.upload}
+        onChange={({ currentTarget }) => {
+          const files = [...(currentTarget.files ?? [])]
+          currentTarget.value = ''
+          onPick(files)
+        }}
+      />
+    </>
+  )
+}
+
+function OpenedFile({ of, entry }: { readonly of: Workspace; readonly entry: Entry }) {
+  return (
+    <section class="card">
+      <header>
+        <h2 class="user-text">{nameOf(entry.path)}</h2>
+        <IconButton icon="close" label={text.closeFile} onClick={() => setQuery({ file: '' })} />
+      </header>
+      <div class="body">
+        <Preview
+          key={entry.path}
+          name={entry.path}
+          size={entry.size}
+          version={`${entry.path} ${entry.modified_at}`}
+          load={(most, signal) => readFile(of, entry.path, most, signal)}
+        />
+      </div>
+    </section>
   )
 }

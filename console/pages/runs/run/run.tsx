@@ -4,34 +4,19 @@ import { useMemo, useState } from 'preact/hooks'
 import { useQuery } from '../../../api/query.ts'
 import { Button } from '../../../design/button.tsx'
 import { CopyCall } from '../../../design/copy.tsx'
-import { Menu, type MenuItem } from '../../../design/overlay.tsx'
+import { Menu } from '../../../design/overlay.tsx'
 import { Failure, Notice, Skeleton } from '../../../design/states.tsx'
-import { Tabs } from '../../../design/tabs.tsx'
 import { designText } from '../../../design/text.ts'
-import { place, setQuery } from '../../../router/router.ts'
 import { Page, type PageProps } from '../../../shell/page.tsx'
 import { may } from '../../../shell/session.ts'
-import { useCommands } from '../../../shell/shortcuts.ts'
 import { runsText } from '../text.ts'
-import {
-  AgainDialog,
-  CancelDialog,
-  CompareDialog,
-  ResumeDialog,
-  RetryDialog,
-  SignalDialog,
-} from './actions/dialogs.tsx'
+import { runActions, useRunCommands } from './actions/commands.ts'
+import { OpenDialog, type RunDialog } from './actions/dialog.tsx'
 import { actionText } from './actions/text.ts'
 import { hasEnded, type StepView } from './data/fold.ts'
 import { type LiveRun, type RunDetail, statusOfRun, useLiveRun } from './data/live-run.ts'
 import { Facts, Failed } from './facts.tsx'
-import { Details } from './tabs/details.tsx'
-import { Events } from './tabs/events.tsx'
-import { Jobs } from './tabs/jobs.tsx'
-import { InputOutput } from './tabs/output.tsx'
-import { RunGraph } from './tabs/run-graph.tsx'
-import { StepPanel } from './tabs/step.tsx'
-import { Timeline } from './tabs/timeline.tsx'
+import { RunTabs } from './tabs/tabs.tsx'
 import { runText as text } from './text.ts'
 import { Waiting } from './waiting/waiting.tsx'
 
@@ -50,16 +35,11 @@ export default function RunPage({ params }: PageProps) {
 const crumbsOf = (project: string) => [
   { label: runsText.runs, href: `/p/${encodeURIComponent(project)}/runs` },
 ]
-const labelled = (steps: readonly StepView[]) =>
+const labelsOf = (steps: readonly StepView[]) =>
   steps.map(({ key, name }) => ({
     key,
     label: name === undefined ? key : designText.detailed(name, key),
   }))
-
-type Dialog =
-  | { readonly kind: 'cancel' | 'resume' | 'again' | 'compare' | 'complete' }
-  | { readonly kind: 'retry'; readonly from: string }
-  | { readonly kind: 'signal'; readonly name: string }
 
 function Loaded({
   project,
@@ -73,7 +53,7 @@ function Loaded({
   run.version.value
   const { id } = detail
   const { fold } = run
-  const [dialog, setDialog] = useState<Dialog>()
+  const [dialog, setDialog] = useState<RunDialog>()
   const status = statusOfRun(detail, fold)
   const ended = hasEnded(status)
   const cancelling = 'cancel_requested' in detail && detail.cancel_requested
@@ -93,100 +73,11 @@ function Loaded({
     () => spec && new Set(spec.steps.map((step, index) => step.id ?? String(index))),
     [JSON.stringify(spec?.steps)],
   )
-  const reached = labelled(steps.filter(({ key }) => !top || top.has(key)))
-  const suspended = labelled(steps.filter((step) => step.status === 'suspended'))
-  const open = (next: Dialog) => () => setDialog(next)
-  const actions: readonly (MenuItem & { readonly id: string; readonly keys?: string })[] = [
-    ...(operates && status === 'suspended'
-      ? [
-          { id: 'resume', label: actionText.resume, onSelect: open({ kind: 'resume' }) },
-          { id: 'complete', label: actionText.complete, onSelect: open({ kind: 'complete' }) },
-        ]
-      : []),
-    ...(operates && !ended
-      ? [
-          {
-            id: 'signal',
-            label: actionText.signal,
-            icon: 'send' as const,
-            keys: 's',
-            onSelect: open({ kind: 'signal', name: '' }),
-          },
-        ]
-      : []),
-    ...(operates
-      ? [
-          {
-            id: 'again',
-            label: actionText.again,
-            icon: 'start' as const,
-            onSelect: open({ kind: 'again' }),
-          },
-        ]
-      : []),
-    {
-      id: 'compare',
-      label: actionText.compare,
-      icon: 'copy' as const,
-      onSelect: open({ kind: 'compare' }),
-    },
-  ]
-  useCommands(
-    [
-      ...actions.map(({ id: action, label, icon, keys, onSelect }) => ({
-        id: `run-${action}`,
-        label,
-        ...(icon && { icon }),
-        ...(keys && { keys }),
-        run: () => void onSelect?.(),
-      })),
-      ...(operates && status === 'failed'
-        ? [
-            {
-              id: 'run-retry',
-              label: actionText.retry,
-              keys: 'r',
-              run: open({ kind: 'retry', from: '' }),
-            },
-          ]
-        : []),
-      ...(operates && !ended
-        ? [{ id: 'run-cancel', label: actionText.cancel, run: open({ kind: 'cancel' }) }]
-        : []),
-      ...['', 'graph', 'events', 'output', 'jobs', 'details'].map((tab, index) => ({
-        id: `run-tab-${tab}`,
-        label: `${runsText.run}: ${tabNames[index]}`,
-        keys: String(index + 1),
-        run: () => setQuery({ tab }),
-      })),
-    ],
-    [id, status, operates],
-  )
-  const { query } = place.value
-  const chosen = query.get('step') ?? ''
-  const from = Date.parse(detail.started_at ?? detail.created_at)
-  const to = ended ? Date.parse(detail.completed_at ?? detail.updated_at) : undefined
-  const close = (): void => setDialog(undefined)
-  const shared = { project, id, onClose: close, done: run.refresh }
-  const beside = (content: preact.JSX.Element) => (
-    <div class={chosen === '' ? '' : 'beside'}>
-      {content}
-      {chosen !== '' && (
-        <StepPanel
-          project={project}
-          run={run}
-          stepKey={chosen}
-          actions={({ key }) =>
-            operates &&
-            status === 'failed' &&
-            reached.some((one) => one.key === key) && (
-              <Button onClick={open({ kind: 'retry', from: key })}>{actionText.retryStep}</Button>
-            )
-          }
-        />
-      )}
-    </div>
-  )
+  const reached = labelsOf(steps.filter(({ key }) => !top || top.has(key)))
+  const suspended = labelsOf(steps.filter((step) => step.status === 'suspended'))
+  const state = { id, status, ended, operates }
+  const actions = runActions(state, setDialog)
+  useRunCommands(state, actions, setDialog)
   return (
     <Page
       wide
@@ -199,13 +90,18 @@ function Loaded({
               kind="primary"
               icon="reload"
               shortcut="r"
-              onClick={open({ kind: 'retry', from: '' })}
+              onClick={() => setDialog({ kind: 'retry', from: '' })}
             >
               {actionText.retry}
             </Button>
           )}
           {operates && !ended && (
-            <Button danger icon="stop" disabled={cancelling} onClick={open({ kind: 'cancel' })}>
+            <Button
+              danger
+              icon="stop"
+              disabled={cancelling}
+              onClick={() => setDialog({ kind: 'cancel' })}
+            >
               {actionText.cancelShort}
             </Button>
           )}
@@ -229,57 +125,39 @@ function Loaded({
           status={status}
           waitingOn={detail.waiting_on}
           onSignal={(name) => setDialog({ kind: 'signal', name })}
-          onResume={open({ kind: 'resume' })}
+          onResume={() => setDialog({ kind: 'resume' })}
         />
       )}
       {status === 'failed' && <Failed steps={steps} detail={detail} />}
-      <Tabs
-        label={text.tabs}
-        tabs={[
-          {
-            id: 'timeline',
-            label: text.timeline,
-            content: () => beside(<Timeline run={run} top={top} from={from} to={to} />),
-          },
-          {
-            id: 'graph',
-            label: text.graph,
-            content: () =>
-              beside(
-                <RunGraph project={project} run={run} detail={detail} top={top} chosen={chosen} />,
-              ),
-          },
-          { id: 'events', label: text.events, content: () => <Events run={run} /> },
-          {
-            id: 'output',
-            label: text.output,
-            content: () => <InputOutput run={run} detail={detail} status={status} />,
-          },
-          {
-            id: 'jobs',
-            label: text.jobs,
-            content: () => <Jobs project={project} id={id} run={run} ended={ended} />,
-          },
-          {
-            id: 'details',
-            label: text.details,
-            content: () => (
-              <Details project={project} detail={detail} run={run} workflow={workflow?.name} />
-            ),
-          },
-        ]}
+      <RunTabs
+        project={project}
+        run={run}
+        detail={detail}
+        top={top}
+        workflow={workflow?.name}
+        stepActions={({ key }) =>
+          operates &&
+          status === 'failed' &&
+          reached.some((one) => one.key === key) && (
+            <Button onClick={() => setDialog({ kind: 'retry', from: key })}>
+              {actionText.retryStep}
+            </Button>
+          )
+        }
       />
-      {dialog?.kind === 'cancel' && <CancelDialog {...shared} />}
-      {dialog?.kind === 'resume' && <ResumeDialog {...shared} />}
-      {dialog?.kind === 'again' && <AgainDialog {...shared} detail={detail} />}
-      {dialog?.kind === 'compare' && <CompareDialog {...shared} />}
-      {dialog?.kind === 'complete' && <SignalDialog {...shared} name="" steps={suspended} />}
-      {dialog?.kind === 'signal' && <SignalDialog {...shared} name={dialog.name} />}
-      {dialog?.kind === 'retry' && (
-        <RetryDialog {...shared} detail={detail} from={dialog.from} steps={reached} />
+      {dialog && (
+        <OpenDialog
+          key={dialog.kind}
+          dialog={dialog}
+          project={project}
+          id={id}
+          detail={detail}
+          reached={reached}
+          suspended={suspended}
+          onClose={() => setDialog(undefined)}
+          done={run.refresh}
+        />
       )}
     </Page>
   )
 }
-
-const tabNames = [text.timeline, text.graph, text.events, text.output, text.jobs, text.details]

@@ -16,8 +16,13 @@ import { ObjectField } from './input.tsx'
 import { readObject, writeObject } from './json.ts'
 import { actionText as text } from './text.ts'
 
+/** A step that a dialog offers. */
+export interface StepLabel {
+  readonly key: string
+  readonly label: string
+}
 /** Common props of the dialogs. `done` is called after the request has succeeded. */
-interface DialogProps {
+export interface DialogProps {
   readonly project: string
   readonly id: string
   readonly onClose: () => void
@@ -153,7 +158,7 @@ export function RetryDialog({
   readonly detail: RunDetail
   readonly from: string
   /** The steps that the run has reached. */
-  readonly steps: readonly { readonly key: string; readonly label: string }[]
+  readonly steps: readonly StepLabel[]
 }) {
   const [step, setStep] = useState(from)
   const [reason, setReason] = useState('')
@@ -232,7 +237,7 @@ export function SignalDialog({
 }: DialogProps & {
   readonly name: string
   /** The waiting steps, one of which is completed. Without them, a signal is sent. */
-  readonly steps?: readonly { readonly key: string; readonly label: string }[]
+  readonly steps?: readonly StepLabel[]
 }) {
   const [signal, setSignal] = useState(name)
   const [step, setStep] = useState(steps?.[0]?.key ?? '')
