@@ -30,6 +30,8 @@ export interface Received {
   /** Unix milliseconds. */
   readonly at: number
   readonly authenticity: Authenticity
+  /** The address of `MAIL FROM`; empty for a bounce. */
+  readonly sender: string
 }
 
 /**
@@ -66,7 +68,7 @@ export const authorOf = ({ from }: ParsedMail): string => addressesOf(from)[0] ?
 export function eventOf(
   mail: ParsedMail,
   message_id: string,
-  { at, authenticity }: Received,
+  { at, authenticity, sender }: Received,
 ): JsonObject {
   const html = typeof mail.html === 'string' ? mail.html : undefined
   const plain = mail.text ?? ''
@@ -91,8 +93,30 @@ export function eventOf(
       sha256: file.checksum,
     })),
     authentication: { ...authenticity },
+    automatic: isAutomatic(mail, sender),
     received_at: new Date(at).toISOString(),
   }
+}
+
+/** Values of `Precedence` that mail programs set when they answer or send in bulk. */
+const AUTOMATIC_PRECEDENCE = new Set(['auto_reply', 'bulk', 'junk'])
+
+/**
+ * Whether a program sent a message, so that an answer could cause another automatic answer: it is
+ * marked by `Auto-Submitted` (RFC 3834, 5) or `Precedence`, or it has no return path, as all bounces
+ * and most vacation notices do.
+ */
+function isAutomatic({ headers }: ParsedMail, sender: string): boolean {
+  // The first word of a field. Comments and parameters can follow it.
+  const words = (name: string): string[] =>
+    [headers.get(name) ?? []]
+      .flat()
+      .map((value) => /^[^\s;(]*/.exec(String(value).trim())?.[0].toLowerCase() ?? '')
+  return (
+    sender === '' ||
+    words('auto-submitted').some((word) => word !== '' && word !== 'no') ||
+    words('precedence').some((word) => AUTOMATIC_PRECEDENCE.has(word))
+  )
 }
 
 const header = (text: string): string => cutText(text, MAX.header)

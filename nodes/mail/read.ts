@@ -38,5 +38,8 @@ export async function readMessage(
   )
   const message_id =
     messageIdOf(mail) ?? `${createHash('sha256').update(raw).digest('hex')}@${transaction.mta}`
-  return { message_id, content: eventOf(mail, message_id, { at, authenticity }) }
+  return {
+    message_id,
+    content: eventOf(mail, message_id, { at, authenticity, sender: transaction.sender }),
+  }
 }

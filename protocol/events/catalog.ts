@@ -49,7 +49,8 @@ const described: Readonly<Record<EmittedType, Described>> = {
     event:
       'message_id agent_id from to:array cc:array subject text html? ' +
       'truncated?:boolean in_reply_to? ' +
-      'references:array attachments:array authentication:object received_at',
+      'references:array attachments:array authentication:object ' +
+      'automatic:boolean received_at',
     meta: 'agent_id',
   },
   'http_trigger.received': {

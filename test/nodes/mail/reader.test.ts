@@ -28,6 +28,36 @@ t.test('a message is read, and the thread is used again', async (t) => {
     })
 })
 
+t.test('automatic messages are marked', async (t) => {
+  const reader = createMailReader(10_000_000, NO_DNS, later)
+  t.teardown(() => reader.stop())
+  const automatic = async (fields: readonly string[], sender = 'ada@example.org') => {
+    const text = ['From: ada@example.org', ...fields, '', 'Hello', ''].join('\r\n')
+    const read = await reader.read({ ...message(text), transaction: { ...transaction, sender } })
+    return 'content' in read && read.content['automatic']
+  }
+  t.equal(await automatic([]), false)
+  t.equal(await automatic([], ''), true, 'a null return path')
+  for (const field of [
+    'Auto-Submitted: auto-replied',
+    'auto-submitted: Auto-Generated (vacation)',
+    'Auto-Submitted: auto-notified; owner-email="a@b.c"',
+    'Auto-Submitted: no\r\nAuto-Submitted: auto-replied',
+    'Precedence: bulk',
+    'Precedence: Auto_Reply',
+    'Precedence: junk',
+  ])
+    t.equal(await automatic([field]), true, field)
+  for (const field of [
+    'Auto-Submitted: no',
+    'Auto-Submitted: No (a person)',
+    'Auto-Submitted:',
+    'Precedence: list',
+    'Precedence: first-class',
+  ])
+    t.equal(await automatic([field]), false, field)
+})
+
 t.test('messages made to exhaust a parser are refused within limits', async (t) => {
   const reader = createMailReader(10_000_000, NO_DNS, later)
   t.teardown(() => reader.stop())

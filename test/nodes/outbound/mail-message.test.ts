@@ -8,6 +8,7 @@ import { eventOf, messageIdOf, parseMessage } from '../../../nodes/mail/message.
 const received = {
   at: Date.UTC(2031, 1, 3),
   authenticity: { spf: 'none', dkim: [], dmarc: 'none' },
+  sender: 'ada@example.org',
 }
 const parse = async (raw: string) => {
   const mail = await parseMessage(Buffer.from(raw))

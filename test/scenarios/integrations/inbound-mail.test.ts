@@ -57,7 +57,7 @@ t.test('a message starts the loop that waits for email to the agent', async (t) 
         config: {
           event_type: 'email.received',
           source_id: agent['id'],
-          condition: 'event.authentication.spf == "pass"',
+          condition: 'event.authentication.spf == "pass" && !event.automatic',
         },
       },
     ],
@@ -113,6 +113,23 @@ t.test('a message starts the loop that waits for email to the agent', async (t) 
       },
     },
   })
+})
+
+t.test('an automatic message is published, but excluded by the condition', async (t) => {
+  const before = listOf(await s.ok('run.list')).length
+  await transport().sendMail({
+    from: 'ada@example.org',
+    to: address,
+    subject: 'Out of office',
+    text: 'Back on Monday',
+    headers: { 'Auto-Submitted': 'auto-replied' },
+  })
+  const [event] = await received()
+  t.match(event, {
+    event: { automatic: true, authentication: { spf: 'pass' } },
+    fired_triggers: 0,
+  })
+  t.equal(listOf(await s.ok('run.list')).length, before)
 })
 
 t.test('a repeated message is published once', async (t) => {
