@@ -92,6 +92,8 @@ export function supervise(args, supervised) {
     let ready
     const started = spawn(process.execPath, args, {
       stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
+      // Lookups of host names use half of these threads (`nodes/outbound/lookups.ts`).
+      env: { UV_THREADPOOL_SIZE: '16', ...process.env },
     })
     child = started
     started.once('error', (error) => {

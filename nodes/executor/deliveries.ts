@@ -181,6 +181,7 @@ export function deliveries({ world, directory, post }: Deliveries): Handler {
     const begun = world.monotonic()
     const answer = await post({
       url,
+      owner: project,
       schemes,
       plain: true,
       body,

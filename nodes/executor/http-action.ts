@@ -174,6 +174,7 @@ export function httpActions({ world, directory, post }: HttpActions): Handler {
     const delivery_id = deliveryIdOf(job.id)
     const answer = await post({
       url,
+      owner: project,
       schemes: scope === 'organization' ? ['https:'] : ['http:', 'https:'],
       body,
       timeout: call.timeout ?? LIMITS.timeout,

@@ -7,12 +7,12 @@
  * Invariants:
  * G1. A name is rejected if any of its addresses is rejected.
  * G2. The connection uses the checked addresses and does not resolve the name again.
- * G3. At most one lookup of a name is in progress. Node.js makes only two lookups at a time, so
- *     concurrent requests to a host whose name servers do not answer would delay all other hosts.
+ * G3. Names that are not answered delay only the requests of their own project (`lookups.ts`).
  */
 import { lookup } from 'node:dns/promises'
 import ipaddr from 'ipaddr.js'
 import { type Address, isIn, networksOf, parseAddress } from './addresses.ts'
+import { createLookups, type LookupCause, lookupsOf, type Resolve } from './lookups.ts'
 
 /** A checked address to connect to. */
 export interface Resolved {
@@ -25,36 +25,31 @@ export interface Resolved {
 export class AddressRefused extends Error {
   override readonly name = 'AddressRefused'
 }
-/** Resolves a host name to all of its addresses. */
-export type Resolve = (name: string) => Promise<readonly string[]>
 export interface Guard {
   /**
    * Returns the addresses of a host. The host is a name, or an address as in a URL, such as
    * `[::1]`.
    * @throws AddressRefused when the service is not allowed to connect to one of them, or the host
    *   has none.
-   * @throws Error the error of the name lookup.
+   * @throws Error the error of the name lookup, or the reason of the signal.
    */
-  check(host: string): Promise<readonly Resolved[]>
+  check(host: string, cause?: LookupCause): Promise<readonly Resolved[]>
 }
 
 const global = ipaddr.parseCIDR('2000::/3')
 const resolveAll: Resolve = async (name) =>
   (await lookup(name, { all: true, verbatim: true })).map(({ address }) => address)
+/** All guards of a process share its lookups. */
+const lookUp = createLookups(resolveAll, lookupsOf(process.env['UV_THREADPOOL_SIZE']))
 
 /**
  * Creates a guard.
  * @param allowed networks of the operator that may be reached in addition to public addresses.
  * @param resolve resolver for tests; the system's by default.
  */
-export function createGuard(allowed: readonly string[], resolve: Resolve = resolveAll): Guard {
+export function createGuard(allowed: readonly string[], resolve?: Resolve): Guard {
   const networks = networksOf(allowed)
-  const lookups = new Map<string, Promise<readonly string[]>>()
-  const resolveOnce: Resolve = (name) => {
-    const pending = lookups.get(name) ?? resolve(name).finally(() => lookups.delete(name))
-    lookups.set(name, pending)
-    return pending
-  }
+  const addressesOf = resolve ? createLookups(resolve) : lookUp
   const isAllowed = (address: Address): boolean => isIn(networks, address)
   // Of IPv6, only 2000::/3 is assigned for global unicast (RFC 4291 and the IANA registry). Other
   // ranges have special purposes or embed other addresses.
@@ -77,10 +72,10 @@ export function createGuard(allowed: readonly string[], resolve: Resolve = resol
     }
   }
   return {
-    async check(host) {
+    async check(host, cause) {
       const name = host.startsWith('[') && host.endsWith(']') ? host.slice(1, -1) : host
       if (ipaddr.isValid(name)) return [checked(name, name)]
-      const found = await resolveOnce(name)
+      const found = await addressesOf(name, cause)
       if (found.length === 0) throw new AddressRefused(`${name} cannot be resolved`)
       return found.map((text) => checked(name, text))
     },

@@ -28,6 +28,11 @@ export interface Sending {
   /** Whether a larger response is truncated. By default, a larger response is a failure. */
   readonly cut?: true
   readonly signal: AbortSignal
+  /**
+   * The project or the part of the service that causes the request. Name lookups of different
+   * owners take turns.
+   */
+  readonly owner?: string
 }
 export interface Received {
   readonly status: number
@@ -79,7 +84,7 @@ const pinned =
 export const createPost =
   (guard: Guard): Post =>
   async (sending) => {
-    const { url, schemes, plain, timeout, signal } = sending
+    const { url, schemes, plain, timeout, signal, owner } = sending
     const target = URL.canParse(url) ? new URL(url) : undefined
     const accepted = (protocol: string): boolean =>
       (schemes as readonly string[]).includes(protocol)
@@ -96,7 +101,10 @@ export const createPost =
       return failure(error instanceof AddressRefused ? 'refused' : 'network', messageOf(error))
     }
     try {
-      const addresses = await orAborted(guard.check(target.hostname), watch.signal)
+      const addresses = await guard.check(target.hostname, {
+        signal: watch.signal,
+        ...(owner !== undefined && { owner }),
+      })
       if (!accepted(target.protocol) && !addresses.every(({ allowed }) => allowed)) return wrong
       return await orAborted(exchange(target, sending, addresses, watch.signal), watch.signal)
     } catch (error) {

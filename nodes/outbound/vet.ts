@@ -1,4 +1,5 @@
 /** Checks a URL when it is configured. Its address is checked again before every request to it. */
+import { watchdog } from '../../client/watchdog.ts'
 import { AddressRefused, type Guard } from './guard.ts'
 
 /** Milliseconds to wait for a name lookup. A later result is ignored. */
@@ -16,16 +17,13 @@ export const createVet =
       protocol !== 'https:'
         ? 'must begin with https://; plain http:// is only for networks that the operator allows'
         : undefined
-    let timer: NodeJS.Timeout | undefined
-    const late = new Promise<undefined>((resolve) => {
-      timer = setTimeout(() => resolve(undefined), LOOKUP_TIMEOUT_MS)
-    })
+    const late = watchdog(LOOKUP_TIMEOUT_MS)
     try {
-      const addresses = await Promise.race([guard.check(hostname), late])
-      return addresses?.every(({ allowed }) => allowed) ? undefined : plain
+      const addresses = await guard.check(hostname, { owner: 'settings', signal: late.signal })
+      return addresses.every(({ allowed }) => allowed) ? undefined : plain
     } catch (error) {
       return error instanceof AddressRefused ? `may not be called: ${error.message}` : plain
     } finally {
-      clearTimeout(timer)
+      late.stop()
     }
   }

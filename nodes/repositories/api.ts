@@ -46,6 +46,7 @@ export const createApi =
   async ({ url, headers, body }) => {
     const answer = await post({
       url,
+      owner: 'repositories',
       ...(body === undefined && { method: 'GET' }),
       schemes: ['https:'],
       plain: true,

@@ -66,6 +66,7 @@ export async function callResolver(
     )
   const answer = await post({
     url,
+    owner: 'resolver',
     schemes: ['https:'],
     headers: {
       'Content-Type': 'application/json',

@@ -30,12 +30,13 @@ export function createProviderFetch(guard: Guard, issuer: string): Fetch {
   const host = new URL(issuer).hostname
   const configured = createGuard(['0.0.0.0/0', '::/0'])
   const post = createPost({
-    check: (name) => (name === host ? configured : guard).check(name),
+    check: (name, cause) => (name === host ? configured : guard).check(name, cause),
   })
   return async (url, { method, headers, body, signal }) => {
     const received = await post({
       method: method === 'GET' ? 'GET' : 'POST',
       url,
+      owner: 'sign-in',
       schemes: ['https:'],
       plain: true,
       headers,
