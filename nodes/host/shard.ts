@@ -23,6 +23,7 @@ import { takeOver } from './cluster/takeover.ts'
 import { type HostDeps, notOwner, type ShardAnswer, type ShardRequest } from './deps.ts'
 import { Batch, outcomeOf } from './durability/batch.ts'
 import { Checkpointer } from './durability/checkpointer.ts'
+import { LostState } from './durability/lost-state.ts'
 import { settle } from './durability/settle.ts'
 import { refusalOf, WriteGate } from './durability/write-gate.ts'
 import { Alarm } from './effects/alarm.ts'
@@ -40,7 +41,7 @@ import {
   type OpenCommands,
   rejectMessage,
 } from './mailbox-message.ts'
-import { ActorCache } from './memory/actor-cache.ts'
+import { ActorCache, Unreadable } from './memory/actor-cache.ts'
 import { type ActorInstance, actorKey } from './memory/actor-instance.ts'
 import { encodeEnvelope, envelopeJson } from './memory/codec.ts'
 import type { ActorRequests, OwnerContext, ScheduleTask, ShardPosition } from './shard-context.ts'
@@ -301,8 +302,10 @@ export class Shard implements ActorRequests, LocalShard {
     }
   }
 
-  /** Gives up the shard after an unexpected error. */
+  /** Gives up the shard after an error. Lost state is expected, for example after a pause. */
   readonly #fail = (error: unknown): void => {
+    const cause = error instanceof Unreadable ? error.cause : error
+    if (cause instanceof LostState) return void this.lose(cause.message)
     this.deps.log.error(
       { event: 'shard_loop_failed', err: error, shard: this.name },
       'shard loop failed',

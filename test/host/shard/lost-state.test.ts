@@ -3,7 +3,7 @@
  * detected, and the state is restored from the journal.
  */
 import t from 'tap'
-import { settleAll } from '../../support/memory.ts'
+import { settleAll, silentLog } from '../../support/memory.ts'
 import { command, reply, runId, ToyWorld } from '../support/toy.ts'
 
 const CHECKPOINT = '0/_/0/checkpoint'
@@ -110,4 +110,20 @@ t.test('the record lists the snapshots that are being replaced, and none afterwa
   t.match(named, [new RegExp(runId(1))])
   t.equal(record().replacing, undefined)
   shard.drop()
+})
+
+t.test('an owner that was paused reports the checkpoint of the next owner as a loss', async (t) => {
+  const world = new ToyWorld()
+  const lost: string[] = []
+  const errors: object[] = []
+  const log = { ...silentLog, error: (fields: object) => void errors.push(fields) }
+  const paused = await world.owner(0, { ...world.deps(), log }, lost)
+  await paused.submit(command(runId(1), 'add', { by: 1 }))
+  const next = await world.owner()
+  await next.submit(command(runId(2), 'add', { by: 2 }))
+  await next.stop()
+  const answer = await paused.submit(command(runId(3), 'add', { by: 3 }))
+  t.strictSame(answer, { not_owner: true })
+  t.strictSame(lost, ['another owner has stored a checkpoint'])
+  t.strictSame(errors, [], 'this is no failure of the loop')
 })
