@@ -33,7 +33,10 @@ export interface Converter {
 const MAX_CONCURRENT = 2
 /** Maximum duration of a conversion in milliseconds. */
 const DEADLINE_MS = 60_000
-/** Limits of the heap of a thread, in MiB. */
+/**
+ * Limits of the heap of a thread, in MiB. A thread may end the process when it exceeds them, so
+ * `xml.ts` and `document.ts` refuse the files that would need more.
+ */
 const HEAP: ResourceLimits = { maxOldGenerationSizeMb: 384, maxYoungGenerationSizeMb: 48 }
 
 const tooLong = (ms: number): Conversion => ({

@@ -70,6 +70,23 @@ t.test('files that are refused, each with what to do', async (t) => {
       /nested more than 256/,
     ],
     ['ill-formed XML', docx('<w:p><w:t>a</w:p>'), /not well-formed.*Save it again/],
+    [
+      'an element with many attributes',
+      docx(`<w:p ${Array.from({ length: 1001 }, (_, n) => `a${n}=""`).join(' ')}/>`),
+      /more than 1000 attributes/,
+    ],
+    ['a table of many elements', docx(`<w:tbl>${'<w:x/>'.repeat(300_001)}</w:tbl>`), /too complex/],
+    ['a paragraph of many comments', docx(`<w:p>${'<!---->'.repeat(9e5)}</w:p>`), /too complex/],
+    ['a paragraph of 5 MiB', docx(p('>'.repeat(5 * MIB))), /too complex.*Split/],
+    [
+      'many styles',
+      zip({
+        ...contentTypes,
+        'word/document.xml': documentXml(p('x')),
+        'word/styles.xml': `<styles>${'<style a="1"/>'.repeat(225_001)}</styles>`,
+      }),
+      /too complex.*styles/,
+    ],
     ['control characters', docx(p('\0'.repeat(1e6))), /not well-formed/],
     ['comments without an end', docx('<!--'.repeat(1e6)), /not well-formed/],
     ['tags without an end', docx('<'.repeat(2e5)), /not well-formed/],
