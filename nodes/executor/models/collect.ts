@@ -99,14 +99,20 @@ export async function collect(
       case 'reasoning-start':
       case 'reasoning-delta':
       case 'reasoning-end': {
-        const block = open('thinking', part.id, { type: 'thinking', thinking: '', provider })
-        const { signature, redactedData } = part.providerMetadata?.['anthropic'] ?? {}
+        const { itemId, reasoningEncryptedContent } = part.providerMetadata?.['openai'] ?? {}
+        // OpenAI sends the summaries of one reasoning item as several parts.
+        const id = typeof itemId === 'string' ? itemId : part.id
+        const block = open('thinking', id, { type: 'thinking', thinking: '', provider })
+        const { signature = reasoningEncryptedContent, redactedData } =
+          part.providerMetadata?.['anthropic'] ?? {}
         if (typeof redactedData === 'string')
           Object.assign(block, { type: 'redacted_thinking', data: redactedData })
         if (typeof signature === 'string' && signature !== '') block['signature'] = signature
-        if (part.type === 'reasoning-delta' && part.text !== '') {
-          block['thinking'] += part.text
-          show({ type: 'thinking', thinking: part.text })
+        const next = part.type === 'reasoning-start' && block['thinking'] !== '' ? '\n\n' : ''
+        const more = part.type === 'reasoning-delta' ? part.text : next
+        if (more !== '') {
+          block['thinking'] += more
+          show({ type: 'thinking', thinking: more })
         }
         break
       }

@@ -1,7 +1,8 @@
 /**
  * Converts the messages of a request to the format of the `ai` library. A file whose content is not
  * available is replaced by a short text. Thinking is sent only to the provider that generated it,
- * because other providers reject its signature.
+ * because other providers reject its signature. The signature of a thinking block of OpenAI is its
+ * encrypted reasoning.
  */
 import type { AssistantContent, ModelMessage, UserContent } from 'ai'
 import type { JsonObject } from '../../../protocol/common.ts'
@@ -19,23 +20,52 @@ type Result = Extract<
 const text = (value: unknown): string => (typeof value === 'string' ? value : '')
 const object = (value: unknown): JsonObject => (isJsonObject(value) ? value : {})
 
-/** What a provider accepts: its own thinking, and ids of tool calls in its own form. */
+type Access = Pick<ProviderAccess, 'provider' | 'kind'>
+const isThinking = ({ type }: JsonObject): boolean =>
+  type === 'thinking' || type === 'redacted_thinking'
+
+/**
+ * Returns the messages without the thinking that the provider would not use: thinking of other
+ * providers, and for OpenAI reasoning that is not encrypted, or that precedes the last message of a
+ * participant. OpenAI uses reasoning between the tool calls of one turn only, and refuses it after a
+ * change to the key of another organization.
+ */
+export function withUsableThinking(
+  messages: readonly Said[],
+  { provider, kind }: Access,
+): readonly Said[] {
+  const asked = messages.findLastIndex(
+    ({ role, content }) => role === 'user' && content.every(({ type }) => type !== 'tool_result'),
+  )
+  const isUsable = (block: JsonObject, index: number): boolean =>
+    block['provider'] === provider &&
+    (kind !== 'openai' || (index > asked && text(block['signature']) !== ''))
+  return messages.map((message, index) =>
+    message.role !== 'assistant' || !message.content.some(isThinking)
+      ? message
+      : {
+          ...message,
+          content: message.content.filter((block) => !isThinking(block) || isUsable(block, index)),
+        },
+  )
+}
+
+/** The ids of tool calls in the form of a provider, and its kind. */
 interface Dialect {
-  readonly provider: string
+  readonly kind: ProviderAccess['kind']
   readonly idOf: (id: unknown) => string
 }
 /**
  * Returns the converted messages.
- * @param access the provider that receives the messages. Only its own thinking is included.
+ * @param access the provider that receives the messages. Only thinking that it uses is included.
  */
-export function toMessages(
-  messages: readonly Said[],
-  { provider, kind }: Pick<ProviderAccess, 'provider' | 'kind'>,
-): ModelMessage[] {
+export function toMessages(given: readonly Said[], access: Access): ModelMessage[] {
+  const { kind } = access
+  const messages = withUsableThinking(given, access)
   // Other providers use ids with characters that Anthropic refuses, such as `functions.read:0`.
   const idOf = (id: unknown): string =>
     kind === 'anthropic' ? text(id).replaceAll(/[^A-Za-z0-9_-]/g, '_') : text(id)
-  const dialect: Dialect = { provider, idOf }
+  const dialect: Dialect = { kind, idOf }
   const tools = new Map<string, string>()
   return messages.flatMap(({ role, content }): ModelMessage[] => {
     if (role === 'assistant') {
@@ -55,7 +85,7 @@ export function toMessages(
   })
 }
 
-function assistantPart(block: JsonObject, { provider, idOf }: Dialect): AssistantPart[] {
+function assistantPart(block: JsonObject, { kind, idOf }: Dialect): AssistantPart[] {
   const { type } = block
   if (type === 'text')
     return text(block['text']).trim() === '' ? [] : [{ type, text: text(block['text']) }]
@@ -68,14 +98,17 @@ function assistantPart(block: JsonObject, { provider, idOf }: Dialect): Assistan
         input: block['input'] ?? {},
       },
     ]
-  if (block['provider'] !== provider) return []
   const signature = text(block['signature'])
+  const providerOptions =
+    kind === 'openai'
+      ? { openai: { reasoningEncryptedContent: signature } }
+      : { anthropic: { signature } }
   if (type === 'thinking')
     return [
       {
         type: 'reasoning',
         text: text(block['thinking']),
-        ...(signature !== '' && { providerOptions: { anthropic: { signature } } }),
+        ...(signature !== '' && { providerOptions }),
       },
     ]
   return type === 'redacted_thinking'

@@ -17,7 +17,7 @@ import {
 import { collect } from './collect.ts'
 import { faultOf } from './failures.ts'
 import { fitted } from './fit.ts'
-import { toMessages } from './messages.ts'
+import { toMessages, withUsableThinking } from './messages.ts'
 import { modelOf, optionsOf, readKey } from './provider.ts'
 import { wellFormed } from './well-formed.ts'
 
@@ -38,7 +38,12 @@ const TOO_LONG: readonly number[] = [400, 413, 422]
 /** Returns the function that generates answers at a provider. */
 export function remoteModel({ access, env, silence, now, spread }: Remote): GenerateAnswer {
   return async (asked) => {
-    const { request, context_window_tokens: tokens = Number.POSITIVE_INFINITY } = asked
+    const { context_window_tokens: tokens = Number.POSITIVE_INFINITY } = asked
+    // Thinking that is not sent needs no room in the context.
+    const request = {
+      ...asked.request,
+      messages: withUsableThinking(asked.request.messages, access),
+    }
     let status: number | undefined
     const attempt = async (fitting: ModelRequest): Promise<Outcome> => {
       let key: string | undefined

@@ -7,7 +7,7 @@ import { remoteModel } from '../../../nodes/executor/models/remote.ts'
 import type { ProviderAccess } from '../../../nodes/models.ts'
 import type { ModelMessage } from '../../../protocol/sessions/turns/request.ts'
 
-type Kind = 'openai-compatible' | 'anthropic'
+type Kind = 'openai-compatible' | 'openai' | 'anthropic'
 /** The answer to a request: the events of the stream, or the HTTP status of an error. */
 type Answering = (body: string) => readonly object[] | number
 
@@ -57,7 +57,7 @@ export async function stubProvider(
         if (kind === 'anthropic') response.write(`event: ${Reflect.get(event, 'type')}\n`)
         response.write(`data: ${JSON.stringify(event)}\n\n`)
       }
-      response.end(kind === 'anthropic' ? '' : 'data: [DONE]\n\n')
+      response.end(kind === 'openai-compatible' ? 'data: [DONE]\n\n' : '')
     })
   })
   await new Promise<void>((ready) => server.listen(0, '127.0.0.1', ready))
