@@ -8,7 +8,8 @@
  *     a load, the load is discarded and repeated.
  * D2. Every load yields a new object. A value derived from it is valid while that object is cached.
  * D3. While this node's lease is not fresh, the node may miss `forget` messages. It then caches no
- *     directory and refuses every lookup with `service_unavailable`.
+ *     directory. A lookup waits for the next renewal for a limited time, loads the directory anew,
+ *     and is refused with `service_unavailable` if the lease stays stale.
  * D4. A gateway that dies between a change and its answer may not have notified the others.
  *     Therefore each node drops all of its cached directories when it detects that a gateway has
  *     ended. The change takes effect at that time at the latest.
@@ -20,6 +21,7 @@ import type {
 } from '../protocol/access/directory.ts'
 import { isRefusal, type Refusal, refuse } from '../protocol/errors.ts'
 import { getOwn } from '../protocol/lookup.ts'
+import { openLeaseGate } from './lease-gate.ts'
 import type { MaybePromise } from './maybe-promise.ts'
 import type { World } from './ports.ts'
 import { every } from './timing.ts'
@@ -58,8 +60,8 @@ interface Load<T> {
 /** Maximum number of cached workflow specs. */
 const MAX_DEFINITIONS = 200
 /**
- * Maximum number of loads for one lookup. If a `forget` arrives during each of them, the lookup is
- * refused with `service_unavailable`.
+ * Maximum number of loads for one lookup. If a `forget` arrives or the lease lapses during each of
+ * them, the lookup is refused with `service_unavailable`.
  */
 const MAX_LOADS = 10
 /**
@@ -74,6 +76,7 @@ export function openDirectory(world: World): Directory {
   const caches: Map<string, unknown>[] = []
   const definitions = new Map<string, Definition>()
   const listeners = new Set<(id: string | undefined) => void>()
+  const becomesFresh = openLeaseGate(world)
   let lapsed = false
 
   const changed = (id: string | undefined): void => {
@@ -127,7 +130,8 @@ export function openDirectory(world: World): Directory {
       return load
     }
     async function wait(id: string): Promise<T | Refusal> {
-      for (let attempt = 0; attempt < MAX_LOADS && id !== '' && trusted(); attempt++) {
+      for (let attempt = 0; attempt < MAX_LOADS && id !== ''; attempt++) {
+        if (!trusted() && !(await becomesFresh())) break
         const load = loads.get(id) ?? begin(id)
         try {
           const answer = await load.answer
@@ -139,8 +143,7 @@ export function openDirectory(world: World): Directory {
             if (loads.get(id) === load) loads.delete(id)
             return unavailable()
           }
-          if (loads.get(id) === load)
-            return trusted() ? (load.known ??= { ...lacking, ...answer }) : unavailable()
+          if (trusted() && loads.get(id) === load) return (load.known ??= { ...lacking, ...answer })
         } catch (error) {
           world.log.warn(
             { event: 'configuration_read_failed', err: error, kind, id },

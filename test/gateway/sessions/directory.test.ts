@@ -71,8 +71,9 @@ t.test('a stale lease refuses lookups and discards the cache', async (t) => {
   it.directory.onChange((id) => heard.push(id))
   await it.directory.project(PRJ)
   it.fresh = false
-  t.match(await it.directory.project(PRJ), { refused: 'service_unavailable' })
-  t.match(await it.directory.organization(), { refused: 'service_unavailable' })
+  const lookups = [it.directory.project(PRJ), it.directory.organization()]
+  it.advance(3000)
+  for (const lookup of lookups) t.match(await lookup, { refused: 'service_unavailable' })
   it.fresh = true
   it.advance(250)
   t.same(heard, [undefined], 'whatever is open has to be looked at again')
@@ -94,15 +95,35 @@ t.test('after another gateway has ended, the cache is discarded', async (t) => {
   await it.directory.project(PRJ)
   t.equal(it.asked.length, 2)
 })
-t.test('a load during which the lease was lost is discarded', async (t) => {
+t.test('a lookup waits for the next renewal of the lease, and reads anew', async (t) => {
   const it = edge()
-  const { closed, open } = gate()
-  it.gate = closed
-  const early = it.directory.project(PRJ)
-  await settleAll()
+  await it.directory.project(PRJ)
   it.fresh = false
-  open()
-  t.match(await early, { refused: 'service_unavailable' })
+  const lookup = it.directory.project(PRJ)
+  it.change(PRJ, 'principal.create', { name: 'bot' })
+  await settleAll()
+  t.equal(it.asked.length, 1, 'nothing is read while changes may be missed')
+  it.fresh = true
+  it.advance(50)
+  const known = await lookup
+  t.equal(isRefusal(known) ? 0 : Object.keys(known.principals).length, 1)
+})
+t.test('a load during which the lease was lost is repeated or refused', async (t) => {
+  for (const renewed of [true, false]) {
+    const it = edge()
+    const { closed, open } = gate()
+    it.gate = closed
+    const early = it.directory.project(PRJ)
+    await settleAll()
+    it.fresh = false
+    it.gate = undefined
+    open()
+    await settleAll()
+    it.fresh = renewed
+    it.advance(3000)
+    t.match(await early, renewed ? { id: PRJ } : { refused: 'service_unavailable' })
+    t.equal(it.asked.length, renewed ? 2 : 1)
+  }
 })
 
 t.test('definitions are cached by version', async (t) => {
