@@ -24,7 +24,7 @@ import type { Failed, Post, Received } from '../outbound/post.ts'
 import { signed } from '../outbound/sign.ts'
 import { isTemporaryFailure, pauseOf } from './answer.ts'
 import type { Handler, Outcome } from './handler.ts'
-import { openedUrl } from './open-url.ts'
+import { openedUrl, withoutQueryValues } from './open-url.ts'
 import { systemOrigin } from './system-origin.ts'
 
 interface Deliveries {
@@ -200,7 +200,7 @@ export function deliveries({ world, directory, post }: Deliveries): Handler {
     return {
       ...resultOf(answer, attempt, chance, world.now()),
       latency_ms: Math.round(latency),
-      ...excerptOf(answer),
+      ...excerptOf('failed' in answer ? answer : withoutQueryValues(answer, url)),
     }
   }
 

@@ -22,7 +22,7 @@ import { signed } from '../outbound/sign.ts'
 import { outcomeOf } from './answer.ts'
 import { callOf } from './call.ts'
 import { type Handler, NOT_OURS, type Outcome } from './handler.ts'
-import { openedUrl } from './open-url.ts'
+import { openedUrl, withoutQueryValues } from './open-url.ts'
 
 interface HttpActions {
   readonly world: Pick<World, 'ask' | 'unlock' | 'organization' | 'now' | 'settings'> & {
@@ -197,6 +197,8 @@ export function httpActions({ world, directory, post }: HttpActions): Handler {
         }),
       },
     })
+    const isResult = 'status' in answer && answer.status >= 200 && answer.status < 300
+    const shown = 'failed' in answer || isResult ? answer : withoutQueryValues(answer, url)
     const { principal_id, principal_type } = call.actor
     const invocation: InvocationFacts = {
       action_id: target.id,
@@ -214,7 +216,7 @@ export function httpActions({ world, directory, post }: HttpActions): Handler {
       ...('status' in answer && { http_status: answer.status }),
     }
     return {
-      ...outcomeOf(answer, { envelope, delay: call.delay ?? 0, now: world.now() }),
+      ...outcomeOf(shown, { envelope, delay: call.delay ?? 0, now: world.now() }),
       invocation,
     }
   }

@@ -106,6 +106,32 @@ t.test('the subscriber of an interaction is called with its token', async (t) =>
   t.strictSame(await called('/callback'), [`/callback?sig=${TOKEN}`])
 })
 
+t.test('responses that repeat the address are stored without its token', async (t) => {
+  const token = `${TOKEN}/+`
+  there.answer = (_, response) => {
+    response.writeHead(404, { 'content-type': 'text/html' })
+    response.end(`Cannot POST ${encodeURIComponent(token)}, that is ${token}`)
+  }
+  const query = `token=${encodeURIComponent(token)}`
+  await s.ok('action.create', { name: 'lost', endpoint_url: `${there.url}/lost?${query}` })
+  const failed = await s.ok('action.invoke', { action_name: 'lost' })
+  t.match(JSON.stringify(failed), /Cannot POST \*\*\*, that is \*\*\*/)
+  const made = await s.ok('webhook.create', {
+    name: 'lost',
+    url: `${there.url}/gone?${query}`,
+    events: ['c.d'],
+  })
+  await s.ok('event.publish', { event_type: 'c.d', event: {} })
+  const deliveries = await until(
+    async () =>
+      JSON.stringify(
+        await s.ok('webhook.deliveries', { webhook_id: made['id'], include: ['attempt_log'] }),
+      ),
+    (text) => text.includes('Cannot POST'),
+  )
+  t.match(deliveries, /Cannot POST \*\*\*, that is \*\*\*/)
+})
+
 t.test('no token is stored, logged or listed in plain text', async (t) => {
   t.notMatch(JSON.stringify(listOf(await s.ok('audit.list', { limit: 200 }))), TOKEN)
   t.ok(lines.length > 0, 'the service logs')
