@@ -20,7 +20,7 @@ import { api } from '../../../protocol/api.ts'
 import { resultSizes } from '../../../protocol/environments/result-sizes.ts'
 import type { Transport } from '../../transport.ts'
 import { clientFor, connected } from '../connection/connection.ts'
-import { deleteOnSignal } from '../files/part-file.ts'
+import { DeferredSignal, deleteOnSignal } from '../files/part-file.ts'
 import { Mistake } from '../mistake.ts'
 import type { Shell } from '../shell.ts'
 import { environmentId } from './find.ts'
@@ -108,6 +108,8 @@ async function upload(act: Act, file: string, to: string, shell: Shell): Promise
   // A single chunk needs no temporary file, because it replaces the destination in one step.
   const part = isWhole ? path : `${path}.${randomUUID().slice(0, 8)}.part`
   const from = openSync(file, 'r')
+  // The temporary file can be deleted only after the chunk that is being written.
+  const signal = isWhole ? undefined : new DeferredSignal()
   const bar = shell.progress?.('bytes')
   try {
     const buffer = Buffer.alloc(MAX_WRITE_BYTES)
@@ -123,6 +125,7 @@ async function upload(act: Act, file: string, to: string, shell: Shell): Promise
       })
       at += count
       bar?.update(size > 0 ? at / size : 1, at)
+      signal?.check()
     } while (at < size)
     if (!isWhole) await rename(act, part, path, at)
   } catch (error) {
@@ -131,6 +134,7 @@ async function upload(act: Act, file: string, to: string, shell: Shell): Promise
   } finally {
     bar?.stop()
     closeSync(from)
+    signal?.end()
   }
   shell.note(`Wrote ${size} bytes to ${path}.`)
 }

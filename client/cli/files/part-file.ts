@@ -1,5 +1,6 @@
-/** Removes incomplete files when the user interrupts a command. */
+/** Helps commands to remove incomplete files when the user interrupts them. */
 import { rmSync } from 'node:fs'
+import { Mistake } from '../mistake.ts'
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
@@ -18,4 +19,28 @@ export function deleteOnSignal(file: string): () => void {
   }
   for (const signal of SIGNALS) process.on(signal, end)
   return keep
+}
+
+/** Defers a signal that would end the process. A second signal ends it at once. */
+export class DeferredSignal {
+  #signal: NodeJS.Signals | undefined
+  readonly #receive = (signal: NodeJS.Signals) => {
+    this.#signal = signal
+    this.#stop()
+  }
+  constructor() {
+    for (const signal of SIGNALS) process.on(signal, this.#receive)
+  }
+  /** @throws Mistake if a signal has arrived. */
+  check(): void {
+    if (this.#signal) throw new Mistake(`The command was interrupted by ${this.#signal}.`)
+  }
+  /** Ends the process if a signal has arrived. */
+  end(): void {
+    this.#stop()
+    if (this.#signal) process.kill(process.pid, this.#signal)
+  }
+  #stop(): void {
+    for (const signal of SIGNALS) process.off(signal, this.#receive)
+  }
 }

@@ -50,6 +50,36 @@ t.test('an interrupted export leaves no incomplete file', async (t) => {
   t.strictSame(readdirSync(folder), [])
 })
 
+t.test('an interrupted copy to an environment leaves no incomplete file', async (t) => {
+  const calls: { url: string | undefined; input: { path: string } }[] = []
+  const server = createServer(async (request, answer) => {
+    calls.push({ url: request.url, ...JSON.parse(await text(request)) })
+    if (calls.length === 2) child.kill('SIGINT')
+    answer.setHeader('content-type', 'application/json')
+    answer.end(JSON.stringify({ status: 'completed', output: {} }))
+  })
+  await new Promise<void>((ready) => server.listen(0, '127.0.0.1', ready))
+  t.teardown(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const BATON_URL = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const file = join(t.testdir({ big: 'x'.repeat(1_000_000) }), 'big')
+  const target = 'env_01JZ3M0Q0R8XG4V2T6Y9ABCDEF:big'
+  const child = spawn(
+    process.execPath,
+    [...program(), 'env', 'cp', file, target, '--key', 'bat_k'],
+    {
+      env: { ...process.env, BATON_URL },
+      stdio: 'ignore',
+    },
+  )
+  t.strictSame(await once(child, 'exit'), [null, 'SIGINT'])
+  const part = calls[0]?.input.path
+  t.match(part, /^big\..*\.part$/)
+  t.match(calls.at(-1), { url: /environment\.files\.delete/, input: { path: part } })
+})
+
 t.test('a command succeeds although its remarks are not read', async (t) => {
   const env = { ...process.env, BATON_CONFIG: `${t.testdirName}-none/profiles.json` }
   const child = spawn(process.execPath, [...program(), 'profile', 'list'], {
