@@ -6,6 +6,7 @@ import mime from 'mime'
 import { isJsonObject } from '../../../protocol/rules/json-object.ts'
 import { putArtifact, type Source } from '../../artifacts.ts'
 import { clientFor, connected } from '../connection/connection.ts'
+import { standardInput } from '../files/standard-input.ts'
 import { Mistake } from '../mistake.ts'
 import type { Shell } from '../shell.ts'
 
@@ -61,7 +62,7 @@ function nameOf(file: string): string {
   return basename(file)
 }
 function sourceOf(file: string): Source {
-  if (file === '-') return { open: once(process.stdin) }
+  if (file === '-') return { open: once(standardInput()) }
   try {
     const stat = statSync(file)
     if (!stat.isFile()) throw new Mistake(`${file} is not a file.`)

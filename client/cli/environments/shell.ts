@@ -7,6 +7,7 @@ import { once } from 'node:events'
 import type { Command } from 'commander'
 import { openTerminal, type TerminalSession } from '../../terminal.ts'
 import { clientFor, connected, connectionOf } from '../connection/connection.ts'
+import { standardInput } from '../files/standard-input.ts'
 import { Mistake } from '../mistake.ts'
 import type { Shell } from '../shell.ts'
 import { environmentId } from './find.ts'
@@ -149,7 +150,7 @@ const MAX_LINE_BYTES = 4095
  */
 async function forward(session: TerminalSession): Promise<void> {
   let [line, length] = [1, 0]
-  for await (const data of process.stdin as AsyncIterable<Buffer>) {
+  for await (const data of standardInput() as AsyncIterable<Buffer>) {
     for (const byte of data) {
       if (byte === LINE_FEED) [line, length] = [line + 1, 0]
       else if (++length > MAX_LINE_BYTES)

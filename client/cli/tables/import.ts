@@ -11,6 +11,7 @@ import { typeNames } from '../../../protocol/tables/values.ts'
 import { closest } from '../../suggest.ts'
 import type { Transport } from '../../transport.ts'
 import { clientFor, connected } from '../connection/connection.ts'
+import { standardInput } from '../files/standard-input.ts'
 import { Mistake } from '../mistake.ts'
 import type { Shell } from '../shell.ts'
 import { clearedByEmpty, dataOf, type FileColumn, inferColumns } from './columns.ts'
@@ -241,7 +242,7 @@ interface Source {
   part(): number
 }
 function openFile(file: string): Source {
-  if (file === '-') return { stream: process.stdin, part: () => 0 }
+  if (file === '-') return { stream: standardInput(), part: () => 0 }
   let stat: Stats
   try {
     stat = statSync(file)

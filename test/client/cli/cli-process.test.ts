@@ -80,6 +80,22 @@ t.test('an interrupted copy to an environment leaves no incomplete file', async 
   t.match(calls.at(-1), { url: /environment\.files\.delete/, input: { path: part } })
 })
 
+t.test('a folder as standard input is a mistake', async (t) => {
+  const folder = openSync(t.testdir({}), 'r')
+  const child = spawn(
+    process.execPath,
+    [...program(), 'artifact', 'put', '-', '--name', 'x', '--key', 'bat_k'],
+    {
+      env: { ...process.env, BATON_URL: 'http://127.0.0.1:1' },
+      stdio: [folder, 'ignore', 'pipe'],
+    },
+  )
+  t.equal(
+    await text(child.stderr as NodeJS.ReadableStream),
+    'Standard input is a folder, not a file.\n',
+  )
+})
+
 t.test('a command succeeds although its remarks are not read', async (t) => {
   const env = { ...process.env, BATON_CONFIG: `${t.testdirName}-none/profiles.json` }
   const child = spawn(process.execPath, [...program(), 'profile', 'list'], {
