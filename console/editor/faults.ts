@@ -3,9 +3,12 @@
  * that the service has reported.
  */
 import type { FieldFault } from '../api/client.ts'
-import { type Language, locate, type TextFault } from './located.ts'
+import { type Language, type Located, locate, type TextFault } from './located.ts'
 
-/** A check of a parsed value. Paths of faults are relative to the value, such as `steps[0].id`. */
+/**
+ * A check of a parsed value, which is undefined for a text of white space. Paths of faults are
+ * relative to the value, such as `steps[0].id`.
+ */
 export type ValueCheck = (value: unknown) => readonly FieldFault[]
 /** A fault with its position in the text. `field` is '' for syntax errors. */
 export interface ShownFault extends TextFault {
@@ -46,8 +49,10 @@ export function faultsOfText(
   check: ValueCheck | undefined,
   given: readonly FieldFault[] = [],
 ): readonly ShownFault[] {
-  if (text.trim() === '') return given.map((fault) => ({ ...fault, from: 0, to: 0 }))
-  const read = locate(text, language)
+  const read: Located =
+    text.trim() === ''
+      ? { value: undefined, rangeOf: () => ({ from: 0, to: 0 }) }
+      : locate(text, language)
   if ('fault' in read) return [{ ...read.fault, field: '' }]
   const { value, rangeOf } = read
   const own = check?.(value) ?? []

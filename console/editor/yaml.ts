@@ -57,7 +57,8 @@ export function readYaml(text: string, keysOf: (path: string) => readonly string
     value,
     rangeOf: (path) => {
       let node: unknown = document.contents
-      let found: Range = { from: rangeOf(node)?.from ?? 0, to: (rangeOf(node)?.from ?? 0) + 1 }
+      const from = rangeOf(node)?.from ?? 0
+      let found: Range = { from, to: Math.min(from + 1, text.length) }
       for (const key of keysOf(path)) {
         const member = memberOf(node, key)
         if (!member) break

@@ -5,6 +5,7 @@ import { contextAt } from '../../console/editor/context.ts'
 import { faultsBelow, faultsOfText } from '../../console/editor/faults.ts'
 import { converted, keysOf, type Language, locate } from '../../console/editor/located.ts'
 import { type Schema, suggest } from '../../console/editor/suggestions.ts'
+import { checkWorkflow } from '../../console/pages/build/checks.ts'
 import { Spec } from '../../protocol/workflows/spec.ts'
 
 const JSON_TEXT = `{
@@ -62,6 +63,26 @@ t.test('faults of the syntax have a place, and stop the check', async (t) => {
   t.match(faultsOfText(deep, 'yaml', undefined)[0]?.message, /nested deeper/)
   const bomb = `a: &a [${'1,'.repeat(50)}]\nb: &b [${'*a,'.repeat(50)}]\nc: [${'*b,'.repeat(50)}]`
   t.match(faultsOfText(bomb, 'yaml', undefined)[0]?.message, /aliases/)
+})
+
+t.test('a definition of white space or comments is a fault within the text', async (t) => {
+  for (const text of [
+    '',
+    ' ',
+    '\n\n',
+    '\t',
+    '# only a comment',
+    '---',
+    '--- # c\n',
+    '...',
+    '\ufeff',
+  ]) {
+    const [fault] = faultsOfText(text, 'yaml', checkWorkflow)
+    t.match(fault, { message: 'must be an object' }, JSON.stringify(text))
+    t.ok(fault && fault.from <= fault.to && fault.to <= text.length, JSON.stringify(text))
+  }
+  t.match(faultsOfText(' \n', 'json', checkWorkflow), [{ message: 'must be an object' }])
+  t.strictSame(faultsOfText(' \n', 'json', undefined), [])
 })
 
 t.test('faults of the service are shown once, below their root', async (t) => {

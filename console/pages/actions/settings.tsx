@@ -41,7 +41,8 @@ const labels = {
   annotations: text.annotations,
   tags: tagsText.tags,
 }
-const checkSchema = (value: unknown): readonly FieldFault[] => schemaFaults(value, '')
+const checkSchema = (value: unknown): readonly FieldFault[] =>
+  value === undefined ? [] : schemaFaults(value, '')
 
 /** Shows the section that replaces the signing secret of an action. */
 export function Secret({ project, name }: { readonly project: string; readonly name: string }) {
