@@ -33,8 +33,17 @@ socket.on('end', () => {
 socket.write(process.argv[2] + '\\n')
 process.stdin.pipe(socket)
 `
+/** Maximum length of the path of a socket in bytes. Node shortens longer paths silently. */
+const MAX_SOCKET_PATH = 103
 /** Maximum size of a request from git in characters. */
 const MAX_REQUEST_LENGTH = 64_000
+
+const PREFIX = 'worker-git-'
+/** Returns a folder in which the path of the socket is short enough. */
+function temporaryFolder(): string {
+  const path = join(tmpdir(), `${PREFIX}XXXXXX`, 'socket')
+  return Buffer.byteLength(path) <= MAX_SOCKET_PATH ? tmpdir() : '/tmp'
+}
 
 /** Quotes a string for a shell. */
 const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`
@@ -64,8 +73,7 @@ export class CredentialRelay {
   }
   /** Starts the relay in a private folder. */
   static async start(ask: AskCredential, log: (line: string) => void): Promise<CredentialRelay> {
-    // The path of a socket is limited to 107 bytes, so the folder for temporary files is used.
-    const folder = await mkdtemp(join(tmpdir(), 'worker-git-'))
+    const folder = await mkdtemp(join(temporaryFolder(), PREFIX))
     const relay = new CredentialRelay(folder, ask, log)
     await chmod(folder, 0o700)
     await writeFile(join(folder, 'helper.cjs'), HELPER)

@@ -1,11 +1,12 @@
 /** The actions on repositories, with real git and a git server over HTTP. */
 import { execFileSync } from 'node:child_process'
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import t, { type Test } from 'tap'
 import { bash } from '../../../client/environment/actions/bash.ts'
 import { gitClone } from '../../../client/environment/git/clone.ts'
 import { gitDiff, gitFetch, gitStatus } from '../../../client/environment/git/git.ts'
+import { CredentialRelay } from '../../../client/environment/git/relay.ts'
 import type { AskCredential } from '../../../client/environment/git/remote.ts'
 import { startGitServer } from '../../../client/tour/git/server.ts'
 import { BatonError } from '../../../client/transport.ts'
@@ -222,6 +223,29 @@ t.test('another host gets no credential, even with the path of a known repositor
   t.match(lines, [/no credential for .* on another host/])
   const undeclared = `git clone -q ${server.url}/acme/other.git other`
   t.match(await execute(bash(world), { command: undeclared }), { stderr: /permission_denied/ })
+})
+
+t.test('the socket for credentials is in a private folder, however long paths are', async (t) => {
+  const before = process.env['TMPDIR']
+  t.teardown(() => {
+    if (before === undefined) delete process.env['TMPDIR']
+    else process.env['TMPDIR'] = before
+  })
+  process.env['TMPDIR'] = t.testdir({ ['a'.repeat(120)]: {} })
+  process.env['TMPDIR'] += `/${'a'.repeat(120)}`
+  const start = () =>
+    CredentialRelay.start(
+      () => Promise.reject(new Error('not asked')),
+      () => {},
+    )
+  const relays = [await start(), await start()]
+  for (const relay of relays) {
+    const folder = dirname(relay.config)
+    t.ok(existsSync(join(folder, 'socket')))
+    t.equal(statSync(folder).mode & 0o777, 0o700)
+    relay.close()
+    t.notOk(existsSync(folder))
+  }
 })
 
 t.test('a token that a command prints is removed from its output', async (t) => {
