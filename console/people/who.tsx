@@ -5,6 +5,8 @@ import { peopleText as text } from './text.ts'
 
 /** Ids of services, such as the principal of an organization key, which no project lists. */
 const SERVICE = /^svc_/
+/** Ids of records. Other principals, such as `root`, have no record. */
+const RECORD = /^[a-z]+_/
 /** The project and id of each principal that the service did not find, so it is not asked again. */
 const missing = new Set<string>()
 
@@ -13,14 +15,17 @@ export function Who({ project, id }: { readonly project: string; readonly id: st
   const { nameOf, known } = usePeople(project)
   const name = nameOf(id)
   const place = `${project} ${id}`
-  const isAsked = name === undefined && known && !missing.has(place)
+  const isAsked = name === undefined && known && RECORD.test(id) && !missing.has(place)
   const { data, error } = useQuery('principal.get', isAsked ? { project, id } : undefined).state
     .value
   if (error?.code === 'not_found') missing.add(place)
   const shown =
     name ?? data?.name ?? (missing.has(place) && SERVICE.test(id) ? text.service : undefined)
   return (
-    <span class={shown === undefined ? 'user-text mono' : 'user-text'} title={id}>
+    <span
+      class={shown === undefined && RECORD.test(id) ? 'user-text mono' : 'user-text'}
+      title={id}
+    >
       {shown ?? id}
     </span>
   )

@@ -1,12 +1,11 @@
 /** The agents of a project, for lists and for looking up their names. */
-import { useEffect } from 'preact/hooks'
+import { useAll } from '../../api/all.ts'
 import type { ApiError, CallReply } from '../../api/client.ts'
-import { useList } from '../../api/query.ts'
 
 export type AgentRecord = CallReply<'agent.list'>['items'][number]
 
 /**
- * Loads all agents of a project, page by page. `loaded` is false until the first page has arrived.
+ * Loads all agents of a project. `loaded` is false until the first page has arrived.
  */
 export function useAgents(project: string): {
   readonly agents: readonly AgentRecord[]
@@ -15,11 +14,8 @@ export function useAgents(project: string): {
   readonly reload: () => void
   readonly nameOf: (id: string) => string
 } {
-  const list = useList('agent.list', { project, limit: 200 }, { kinds: ['agent'] })
-  const { items, more, loading, error } = list.state.value
-  useEffect(() => {
-    if (more && !loading && !error) list.more()
-  }, [more, loading, items.length])
+  const list = useAll('agent.list', { project }, { kinds: ['agent'] })
+  const { items, loading, error } = list.state.value
   const names = new Map(items.map(({ id, name }) => [id, name]))
   return {
     agents: items,

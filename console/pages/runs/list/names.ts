@@ -1,18 +1,17 @@
 /** The names of workflows and principals of a project, for lists that contain only their ids. */
 import { useMemo } from 'preact/hooks'
-import { useList, useQuery } from '../../../api/query.ts'
+import { useAll } from '../../../api/all.ts'
 
-/** Loads the names of up to 200 workflows and 200 principals. The keys of the map are their ids. */
+/** Loads the names of all workflows and principals. The keys of the map are their ids. */
 export function useNames(project: string): ReadonlyMap<string, string> {
-  const workflows = useList('workflow.list', { project, limit: 200 }, { kinds: ['workflow'] }).state
-    .value.items
-  const principals = useQuery('principal.list', { project, limit: 200 }, { kinds: ['principal'] })
-    .state.value.data
+  const workflows = useAll('workflow.list', { project }, { kinds: ['workflow'] }).state.value.list
+  const principals = useAll(
+    'principal.list',
+    { project, include_disabled: true },
+    { kinds: ['principal'] },
+  ).state.value.list
   return useMemo(
-    () =>
-      new Map(
-        [...workflows, ...(principals?.items ?? [])].map(({ id, name }) => [id, name] as const),
-      ),
+    () => new Map([...workflows.all, ...principals.all].map(({ id, name }) => [id, name] as const)),
     [workflows, principals],
   )
 }

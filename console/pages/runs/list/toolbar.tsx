@@ -1,6 +1,6 @@
 /** The filters of the list of runs, which are part of the URL. */
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { useList } from '../../../api/query.ts'
+import { useAll } from '../../../api/all.ts'
 import { Button, IconButton } from '../../../design/button.tsx'
 import { type Choice, SearchField, SelectField, TextField } from '../../../design/field.tsx'
 import { Dialog } from '../../../design/overlay.tsx'
@@ -216,8 +216,8 @@ export function FilterDialog({
       ]),
     ),
   )
-  const workflows = useList('workflow.list', { project, limit: 200 }).state.value.items
-  const loops = useList('loop.list', { project, limit: 200 }).state.value.items
+  const workflows = useAll('workflow.list', { project }).state.value.items
+  const loops = useAll('loop.list', { project }).state.value.items
   const set = (name: FilterName) => (value: string) => setValues({ ...values, [name]: value })
   const apply = (): void => {
     const query = Object.fromEntries(

@@ -1,11 +1,11 @@
 /** The main facts of a run below its title, and the reason for its failure. */
 
 import type { ComponentChildren } from 'preact'
-import { useQuery } from '../../../api/query.ts'
 import { Button } from '../../../design/button.tsx'
 import { CopyButton } from '../../../design/copy.tsx'
 import { Notice } from '../../../design/states.tsx'
 import { Duration, Time } from '../../../design/time.tsx'
+import { Who } from '../../../people/who.tsx'
 import { setQuery } from '../../../router/router.ts'
 import { formatNumber } from '../../../text/format.ts'
 import { isolate } from '../../../text/isolate.ts'
@@ -119,18 +119,15 @@ function Definition({
 
 function Starter({ project, detail }: { readonly project: string; readonly detail: RunDetail }) {
   const id = 'initiated_by' in detail ? detail.initiated_by : undefined
-  const { data } = useQuery(
-    'principal.list',
-    id === undefined ? undefined : { project, limit: 200 },
-  ).state.value
   const source = 'source' in detail ? detail.source : undefined
-  const shown =
-    id === undefined
-      ? [source?.type, source?.label && isolate(source.label)].filter(Boolean).join(' · ')
-      : (data?.items.find((one) => one.id === id)?.name ?? id)
-  return shown === '' ? null : (
+  const origin = [source?.type, source?.label && isolate(source.label)].filter(Boolean).join(' · ')
+  return id === undefined && origin === '' ? null : (
     <Fact name={text.initiatedBy}>
-      <span class="user-text">{shown}</span>
+      {id === undefined ? (
+        <span class="user-text">{origin}</span>
+      ) : (
+        <Who project={project} id={id} />
+      )}
     </Fact>
   )
 }

@@ -1,0 +1,36 @@
+/** The console with long names and with more records than a page of a list has. */
+import type { Browser } from 'playwright-core'
+import t from 'tap'
+import { inBrowser } from '../../support/browser.ts'
+import { serviceFor, signedIn, visit } from '../../support/console.ts'
+
+/** Number of records: more than a page of a list has. */
+const COUNT = 210
+const spec = { steps: [{ id: 'a', kind: 'sleep', config: { duration: '1ms' } }] }
+
+await inBrowser(t, tryOut)
+
+async function tryOut(browser: Browser): Promise<void> {
+  const s = await serviceFor(t, browser)
+  const name = 'Long-names-without-a-space-'.repeat(4).slice(0, 100)
+  await s.ok('project.create', { name, handle: 'many' })
+  const project = 'many'
+  const first = await s.ok('workflow.create', { project, name: 'The first', spec })
+  for (let at = 0; at < COUNT; at += 30)
+    await Promise.all(
+      Array.from({ length: 30 }, (_, index) =>
+        s.ok('workflow.create', { project, name: `Workflow ${at + index}`, spec }),
+      ),
+    )
+  const runs: string[] = []
+  for (let at = 0; at < 40; at++)
+    runs.push(String((await s.ok('workflow.run', { project, id: first['id'] }))['id']))
+
+  t.test('a run shows the name of its workflow, however many there are', async (t) => {
+    const { context, open, faults } = await signedIn(browser, s)
+    const page = await open('/p/many/runs')
+    await page.locator('.virtual .line', { hasText: 'The first' }).first().waitFor()
+    t.strictSame(faults, [])
+    await context.close()
+  })
+}
