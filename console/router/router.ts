@@ -92,8 +92,11 @@ interface Entry {
   /** Position among the console's entries. Two positions give the distance between two entries. */
   readonly at?: number
   readonly scroll?: number
+  /** Scroll position of the page's virtual list. */
+  readonly list?: number
 }
 const entry = (): Entry => (history.state ?? {}) as Entry
+const virtualList = (): Element | null => document.querySelector('main .virtual')
 /** Position of the entry whose page is shown. */
 let shownAt = 0
 
@@ -116,7 +119,8 @@ export function go(
   if (question !== undefined && !confirm(question)) return
   if (replace) history.replaceState(history.state, '', target)
   else {
-    history.replaceState({ ...entry(), scroll: scrollY }, '')
+    const list = virtualList()?.scrollTop ?? 0
+    history.replaceState({ ...entry(), scroll: scrollY, list }, '')
     history.pushState({ at: ++shownAt }, '', target)
   }
   place.value = current()
@@ -159,7 +163,7 @@ export function startRouter(isOurs: (path: string) => boolean): void {
     }
     // An entry without a position was created by the browser just now, for a link within the page.
     // Its position is the one after the shown entry.
-    const { at = shownAt + 1, scroll = 0 } = entry()
+    const { at = shownAt + 1, scroll = 0, list = 0 } = entry()
     const question = questionBefore(current(), false)
     if (question !== undefined && at !== shownAt && !confirm(question)) {
       returns = true
@@ -169,7 +173,10 @@ export function startRouter(isOurs: (path: string) => boolean): void {
     shownAt = at
     history.replaceState({ ...entry(), at }, '')
     place.value = current()
-    requestAnimationFrame(() => scrollTo(0, scroll))
+    requestAnimationFrame(() => {
+      scrollTo(0, scroll)
+      if (list > 0) virtualList()?.scrollTo(0, list)
+    })
   })
   addEventListener('beforeunload', (event) => {
     if (openQuestion() !== undefined) event.preventDefault()

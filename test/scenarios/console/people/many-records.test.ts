@@ -33,4 +33,19 @@ async function tryOut(browser: Browser): Promise<void> {
     t.strictSame(faults, [])
     await context.close()
   })
+
+  t.test('Back shows the part of the list that was left', async (t) => {
+    const { context, open, faults } = await signedIn(browser, s, { height: 500 })
+    const page = await open('/p/many/runs')
+    const oldest = page.locator(`a[href$="${runs[0]}"]`)
+    await page.locator('.virtual').evaluate('(list) => list.scrollTo(0, list.scrollHeight)')
+    await page.locator('.virtual').press('End')
+    await oldest.click()
+    await page.waitForURL(`**/runs/${runs[0]}`)
+    await page.goBack()
+    await oldest.waitFor()
+    t.ok(await oldest.isVisible())
+    t.strictSame(faults, [])
+    await context.close()
+  })
 }
