@@ -1,13 +1,19 @@
-/** The command palette: a searchable list of pages, commands of the current page, and projects. */
+/**
+ * The command palette: a searchable list of pages, commands of the current page, and projects. It
+ * also opens the record whose id is typed, and searches runs.
+ */
 import { signal } from '@preact/signals'
 import { useId, useMemo, useRef, useState } from 'preact/hooks'
 import { Icon, type IconName } from '../design/icons.tsx'
 import { Dialog } from '../design/overlay.tsx'
 import { fillPath } from '../router/match.ts'
+import { pageOfId } from '../router/record-page.ts'
 import { isOfProject } from '../router/route.ts'
 import { go } from '../router/router.ts'
 import { routes } from '../router/routes.ts'
+import { isolate } from '../text/isolate.ts'
 import { rankOf } from './rank.ts'
+
 import { mayOpen, project, projects } from './session.ts'
 import { commands } from './shortcuts.ts'
 import { shellText as text } from './text.ts'
@@ -70,6 +76,20 @@ function all(): readonly Found[] {
   )
 }
 
+/** Returns the page of the record whose id was typed, or else the list of runs with that text. */
+function recordsOf(typed: string): readonly Found[] {
+  const wanted = typed.trim()
+  const page = pageOfId(wanted) ?? '/p/:project/runs'
+  const route = routes.find(({ path }) => path === page)
+  if (wanted === '' || project.value === '' || !route || !mayOpen(route)) return []
+  const isRecord = page.endsWith('/:id')
+  const href = isRecord
+    ? fillPath(page, { project: project.value, id: wanted })
+    : `${fillPath(page, { project: project.value })}?${new URLSearchParams({ q: wanted })}`
+  const label = isRecord ? text.openRecord(wanted) : text.findRuns(isolate(wanted))
+  return [{ id: 'record', label, hint: '', icon: 'search', run: () => go(href, { chosen: true }) }]
+}
+
 /** Shows the palette while it is open. */
 export function Palette() {
   return paletteOpen.value ? <Open /> : null
@@ -81,7 +101,7 @@ function Open() {
   const id = useId()
   const list = useRef<HTMLDivElement>(null)
   const choices = all()
-  const found = useMemo(
+  const named = useMemo(
     () =>
       choices
         .flatMap((one) => {
@@ -93,6 +113,7 @@ function Open() {
         .map(({ one }) => one),
     [typed, choices.length],
   )
+  const found = [...named, ...recordsOf(typed)]
   const close = (): void => {
     paletteOpen.value = false
   }

@@ -9,6 +9,8 @@ export const shellText = messages('shell', {
   search: 'Search or run a command',
   palette: 'Commands',
   noCommand: 'Nothing matches.',
+  openRecord: (id: string) => `Open ${id}`,
+  findRuns: (typed: string) => `Search the runs for “${typed}”`,
   nextRow: 'Next in the list',
   previousRow: 'Previous in the list',
   projects: 'Projects',

@@ -150,6 +150,8 @@ export const shell: typeof shellText = {
   search: 'Suchen oder Befehl ausführen',
   palette: 'Befehle',
   noCommand: 'Nichts passt.',
+  openRecord: (id) => `${id} öffnen`,
+  findRuns: (typed) => `Die Läufe nach „${typed}“ durchsuchen`,
   nextRow: 'Nächster in der Liste',
   previousRow: 'Vorheriger in der Liste',
   projects: 'Projekte',

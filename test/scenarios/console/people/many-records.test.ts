@@ -48,4 +48,20 @@ async function tryOut(browser: Browser): Promise<void> {
     t.strictSame(faults, [])
     await context.close()
   })
+
+  t.test('an id that is pasted into the palette opens its page', async (t) => {
+    const { context, open, faults } = await signedIn(browser, s)
+    const page = await open('/p/many')
+    const palette = page.getByRole('combobox', { name: /Search/ })
+    await page.keyboard.press('Control+k')
+    await palette.fill(` ${runs[3]} `)
+    await page.keyboard.press('Enter')
+    await page.waitForURL(`**/p/many/runs/${runs[3]}`)
+    await page.keyboard.press('Control+k')
+    await palette.fill('The fir')
+    await page.getByRole('option', { name: /Search the runs for “The fir”/ }).click()
+    await page.waitForURL('**/p/many/runs?q=The+fir')
+    t.strictSame(faults, [])
+    await context.close()
+  })
 }
