@@ -103,7 +103,13 @@ export function Outlet() {
     )
   return (
     <Boundary key={path}>
-      {Shown ? <Shown params={found.params} /> : <Skeleton lines={6} />}
+      {Shown ? (
+        <Shown params={found.params} />
+      ) : (
+        <div class="page">
+          <Skeleton lines={6} />
+        </div>
+      )}
     </Boundary>
   )
 }

@@ -64,4 +64,13 @@ async function tryOut(browser: Browser): Promise<void> {
     t.strictSame(faults, [])
     await context.close()
   })
+
+  t.test('a long name of a project stays within the bar of a narrow screen', async (t) => {
+    const { context, open } = await signedIn(browser, s, { width: 380 })
+    const page = await open('/p/many')
+    const bar = await page.locator('.top').boundingBox()
+    const shown = await page.locator('.project-name').boundingBox()
+    t.ok(bar && shown && shown.y >= bar.y && shown.y + shown.height <= bar.y + bar.height)
+    await context.close()
+  })
 }
