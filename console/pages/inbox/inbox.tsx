@@ -72,7 +72,7 @@ function Item({
         onClick={(event) => {
           if (event.ctrlKey || event.metaKey || event.shiftKey) return
           event.preventDefault()
-          setQuery({ id })
+          open(id)
           // `detail` is 0 if Enter was pressed. Enter also moves the focus to the answer, whereas a
           // mouse click only selects the question.
           if (event.detail === 0) focusAnswer()
@@ -100,6 +100,9 @@ function Item({
     </li>
   )
 }
+
+/** Opens a question. The first one gets its own history entry, so that Back shows the list. */
+const open = (id: string): void => setQuery({ id }, { push: !place.peek().query.get('id') })
 
 /** Focuses the first control of the answer, after waiting at most `tries` frames for the form. */
 function focusAnswer(tries = 20): void {
@@ -130,12 +133,14 @@ function Questions({
         {loading ? (
           <Skeleton lines={6} />
         ) : (
-          <Empty icon="inbox" title={filter === 'mine' ? text.nothingMine : text.nothing}>
-            <p>{filter === 'mine' ? text.nothingMineHint : text.nothingHint}</p>
-            {filter === 'mine' && (
-              <Button onClick={() => setQuery({ show: 'open' })}>{text.showOpen}</Button>
-            )}
-          </Empty>
+          !error && (
+            <Empty icon="inbox" title={filter === 'mine' ? text.nothingMine : text.nothing}>
+              <p>{filter === 'mine' ? text.nothingMineHint : text.nothingHint}</p>
+              {filter === 'mine' && (
+                <Button onClick={() => setQuery({ show: 'open' })}>{text.showOpen}</Button>
+              )}
+            </Empty>
+          )
         )}
       </div>
     )
@@ -173,7 +178,7 @@ export default function InboxPage({ params }: PageProps) {
   const step = (by: 1 | -1): void => {
     const id = stepTo(ids, selected === '' ? undefined : selected, at.current, by)
     if (id === undefined) return
-    setQuery({ id })
+    open(id)
     requestAnimationFrame(() => {
       const link = document.getElementById(linkId(id))
       link?.focus()

@@ -73,4 +73,24 @@ async function tryOut(browser: Browser): Promise<void> {
     t.ok(bar && shown && shown.y >= bar.y && shown.y + shown.height <= bar.y + bar.height)
     await context.close()
   })
+
+  t.test('Back shows the list of questions, and an error no empty inbox', async (t) => {
+    await s.ok('interaction.create', {
+      project,
+      kind: 'request_approval',
+      title: 'Refund?',
+      target_user_ids: ['role:Operator'],
+    })
+    const { context, open } = await signedIn(browser, s, { width: 380 })
+    const page = await open('/p/many/inbox?show=open')
+    await page.getByText('Refund?').click()
+    await page.waitForURL('**/inbox?show=open&id=*')
+    await page.goBack()
+    await page.waitForURL('**/inbox?show=open')
+    await page.route('**/interactions?*', (route) => route.fulfill({ status: 500, body: '{}' }))
+    await visit(page, '/p/many/inbox?show=answered')
+    await page.getByRole('button', { name: 'Try again' }).waitFor()
+    t.equal(await page.locator('.inbox-list .empty').count(), 0)
+    await context.close()
+  })
 }
