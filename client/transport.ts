@@ -360,8 +360,13 @@ const membersOf = (schema: unknown): Readonly<Record<string, unknown>> =>
  * and puts the reason into the cause.
  */
 export function reasonOf(error: unknown): string {
-  const { message, cause, code } = error as Error & { code?: string }
-  return cause === undefined ? message || code || String(error) : reasonOf(cause)
+  const { message, cause, code, library, reason } = error as Error &
+    Readonly<Record<'code' | 'library' | 'reason', string | undefined>>
+  if (cause !== undefined) return reasonOf(cause)
+  // The messages of OpenSSL contain addresses in memory and file names of its source.
+  if (library === 'SSL routines' && reason !== undefined)
+    return `${reason} (TLS); the address may begin with http:// instead of https://`
+  return message || code || String(error)
 }
 
 /**

@@ -122,6 +122,16 @@ t.test('an empty id is a mistake, and no request is sent', async (t) => {
   t.equal(requests, 0)
 })
 
+t.test('https to a server without TLS is explained in words', async (t) => {
+  const server = createServer(() => {})
+  await new Promise<void>((ready) => server.listen(0, '127.0.0.1', ready))
+  t.teardown(() => void server.close())
+  const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const baton = commandRunner({ url, key: 'bat_k' }, t.testdir({}))
+  const { notes } = await baton(['run', 'list'])
+  t.match(notes, `${url} does not respond: wrong version number (TLS); the address may begin`)
+})
+
 t.test('a file that cannot be written is a mistake, before bytes are sent', async (t) => {
   let contents = 0
   const baton = await commandsTo(t, (request, answer) => {
