@@ -66,7 +66,9 @@ export function addCopy(parent: Command, shell: Shell): void {
       else if ('env' in source && 'file' in target)
         await download(await remote(transport, source.env), source.path, target.file, shell)
       else
-        throw new Mistake('One of the two paths must be in an environment, such as desk:data.csv.')
+        throw new Mistake(
+          'Exactly one of the two paths must be in an environment, such as desk:data.csv.',
+        )
     }),
   )
 }
