@@ -52,7 +52,7 @@ export function itemsOf(reply: unknown): readonly JsonObject[] | undefined {
  * @throws Mistake if the reply lacks the requested field.
  */
 export function formatReply(reply: unknown, format: Format, width: number, zone?: string): string {
-  if (format === 'json') return JSON.stringify(reply, null, 2)
+  if (format === 'json') return escapeControls(JSON.stringify(reply, null, 2))
   const items = itemsOf(reply)
   if (isFieldFormat(format)) {
     const path = format.slice(FIELD.length)

@@ -4,6 +4,7 @@
  */
 import { createInterface } from 'node:readline'
 import progress from 'cli-progress'
+import { plainText } from '../plain.ts'
 import { explain } from './explain.ts'
 import type { Environment } from './mistake.ts'
 
@@ -96,7 +97,8 @@ function handleErrors(): void {
  * closes the pipe.
  */
 export const processShell = (env: Environment): Shell => {
-  const note = (line: string) => void process.stderr.write(`${line}\n`)
+  // Remarks contain messages of other programs, which must not control the terminal.
+  const note = (line: string) => void process.stderr.write(`${plainText(line)}\n`)
   handleErrors()
   return {
     env,

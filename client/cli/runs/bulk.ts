@@ -89,11 +89,11 @@ function showPreview(
     return 0
   }
   const number = `${more ? 'at least ' : ''}${count} ${count === 1 && !more ? 'run' : 'runs'}`
-  if (!json) shell.note(`${number} to ${action}, oldest first:`)
+  if (!json) shell.note(`${number} to ${action}${yes ? '.' : ', oldest first:'}`)
   if (!yes)
-    for (const { id, status, created_at, error_message } of runs.slice(0, SHOWN.preview))
+    for (const { id, status, created_at, error_message = '' } of runs.slice(0, SHOWN.preview))
       shell.note(
-        `  ${id}  ${status}  ${created_at}${error_message === undefined ? '' : `  ${error_message.slice(0, 60)}`}`,
+        `  ${id}  ${status}  ${created_at}  ${error_message.slice(0, 60).replace(/\s+/g, ' ')}`.trimEnd(),
       )
   return Math.max(count, 1)
 }

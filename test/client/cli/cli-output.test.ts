@@ -68,6 +68,7 @@ t.test('yaml without control characters has the same content', async () => {
 
 t.test('json and yaml contain everything', async (t) => {
   t.strictSame(JSON.parse(formatReply(runs, 'json', 20)), runs)
+  t.equal(formatReply('\u009b\u007f', 'json', 20), '"\\u009b\\u007f"')
   t.match(formatReply(runs, 'yaml', 20), /^items:\n {2}- definition_version: 1\n/)
   t.equal(itemsOf({ id: 'run_01' }), undefined)
 })

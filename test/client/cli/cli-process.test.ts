@@ -80,6 +80,34 @@ t.test('an interrupted copy to an environment leaves no incomplete file', async 
   t.match(calls.at(-1), { url: /environment\.files\.delete/, input: { path: part } })
 })
 
+t.test('the error of a run cannot control the terminal', async (t) => {
+  const run = {
+    id: 'run_1',
+    status: 'failed',
+    created_at: '2026-11-29T00:00:00.000Z',
+    error_message: 'no\n\u001b]52;c;aGk=\u0007\u009b31mred',
+  }
+  const server = createServer((_, answer) => {
+    answer.setHeader('content-type', 'application/json')
+    answer.end(JSON.stringify({ preview: { count: 1, runs: [run] }, results: [], next: null }))
+  })
+  await new Promise<void>((ready) => server.listen(0, '127.0.0.1', ready))
+  t.teardown(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const BATON_URL = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const child = spawn(
+    process.execPath,
+    [...program(), 'run', 'bulk', 'retry', '--preview', '--key', 'bat_k'],
+    { env: { ...process.env, BATON_URL }, stdio: ['ignore', 'ignore', 'pipe'] },
+  )
+  t.equal(
+    await text(child.stderr as NodeJS.ReadableStream),
+    '1 run to retry, oldest first:\n  run_1  failed  2026-11-29T00:00:00.000Z  no red\n',
+  )
+})
+
 t.test('a folder as standard input is a mistake', async (t) => {
   const folder = openSync(t.testdir({}), 'r')
   const child = spawn(
