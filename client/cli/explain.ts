@@ -36,7 +36,7 @@ export function explain(error: unknown, env: Environment): string | undefined {
     if (faultText !== message) lines.push(`  ${faultText}`)
   }
   if (details && fields.length === 0) lines.push(`  ${JSON.stringify(details)}`)
-  const next = status === 401 ? whereKeys(env) : (advice[code] ?? '')
+  const next = status === 401 ? whereKeys(env) : message === NO_PATH ? noPath : (advice[code] ?? '')
   if (next !== '') lines.push(next)
   if (status >= 500 && request_id !== undefined) lines.push(`Request id: ${request_id}`)
   return lines.join('\n')
@@ -46,6 +46,11 @@ const whereKeys = (env: Environment): string =>
   'Pass a key with --key or BATON_KEY, or sign in again with `baton login` if the key is from a ' +
   'profile of yours. ' +
   `A server started here stores its owner key in ${keyFiles(env).join(', a cluster in ')}.`
+/** The message of a service for a path that it does not serve. */
+const NO_PATH = 'There is no such path.'
+const noPath =
+  'The server does not have this operation. It may be older than this command line, or the ' +
+  'address in --server may have a wrong path.'
 const advice: Readonly<Record<string, string>> = {
   permission_denied:
     'Use a key whose role has this permission; `baton permission list` shows what each role grants.',

@@ -276,6 +276,7 @@ t.test('errors suggest the next step', async (t) => {
     told(new BatonError(0, 'unreachable', 'http://a does not respond: ECONNREFUSED')),
     /ECONNREFUSED\n.*npm start/,
   )
+  t.match(told(new BatonError(404, 'not_found', 'There is no such path.')), /\n.*may be older/)
   t.match(
     told(new BatonError(401, 'unauthorized', 'The credential is unknown.')),
     /unauthorized: The credential is unknown.\nPass a key with --key or BATON_KEY.*\.baton\/root\.key/,
