@@ -119,7 +119,9 @@ async function importFrom(
   const records = readRecords(source.stream, format, flags.spreadsheet)[Symbol.asyncIterator]()
   const sample = await take(records, SAMPLE)
   if (sample.length === 0) throw new Mistake(`${file} has no rows.`)
-  const columns = found ? knownColumns(found, sample, format) : newColumns(sample, format, flags)
+  const columns = found
+    ? knownColumns(found, sample, format, flags)
+    : newColumns(sample, format, flags)
   for (const line of columnLines(columns.columns, columns.identity)) shell.note(line)
   if (flags.dryRun) return shell.note('Nothing was written, because of --dry-run.')
   const table = found ?? (await create(transport, name, columns))
@@ -159,13 +161,22 @@ interface Columns {
 /**
  * Returns the columns of the file for an existing table. An open table accepts columns that it does
  * not have yet.
- * @throws Mistake if a closed table does not have one of the columns.
+ * @throws Mistake if a closed table does not have one of the columns, or a flag contradicts the
+ * table.
  */
 function knownColumns(
   { schema, name }: Table,
   sample: readonly FileRecord[],
   format: FileFormat,
+  { identity, type = {} }: Flags,
 ): Columns {
+  if (identity !== undefined && identity !== schema.identity_column)
+    throw new Mistake(`The identity column of the table ${name} is ${schema.identity_column}.`)
+  const differing = schema.columns.find(
+    (column) => (type[column.name] ?? column.type) !== column.type,
+  )
+  if (differing)
+    throw new Mistake(`The column ${differing.name} of the table ${name} is ${differing.type}.`)
   const columns: FileColumn[] = schema.columns.map((column) => ({
     name: column.name,
     type: column.type,

@@ -113,6 +113,15 @@ t.test('a new table whose rows are refused does not remain', async (t) => {
   t.strictSame(listOf(await s.ok('table.list', { name: 'twice' })), [])
 })
 
+t.test('flags that contradict an existing table are refused', async (t) => {
+  const orders = file('orders.csv', CSV)
+  const fault = async (...flags: string[]) =>
+    (await baton('table', 'import', 'orders', orders, '--create', ...flags, '--upsert')).fault
+  t.match(await fault('--identity', 'customer'), { message: /identity column .* is number\.$/ })
+  t.match(await fault('--type', 'amount=string'), { message: /column amount .* is number\.$/ })
+  t.equal(await fault('--identity', 'number', '--type', 'amount=number'), undefined)
+})
+
 t.test('a fault names its line, and upserts repeat an import', async (t) => {
   const duplicate = file('more.csv', 'number,amount\nA-4,1\nA-1,2\n')
   const refused = await baton('table', 'import', 'orders', duplicate)
