@@ -134,6 +134,8 @@ function columnsOf(items: readonly JsonObject[]): string[] {
     if (first >= 0) return first
     const second = SECOND.indexOf(name)
     if (second >= 0) return 10 + second
+    // Flags are mostly false, so they come after fields with texts and numbers.
+    if (items.every((item) => typeof (item[name] ?? false) === 'boolean')) return 55
     const last = LAST.indexOf(name)
     // Times of creation and change are more useful than fields that only some resources have.
     return last >= 0 ? 30 + last : name.endsWith('_id') ? 60 : 50

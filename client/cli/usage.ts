@@ -46,10 +46,12 @@ export function addHelp(program: Command): void {
 
 /**
  * Returns advice for an error about a connection flag, such as `--project`, that precedes the
- * operation; otherwise an empty text.
+ * operation, and for `--json` in place of a format; otherwise an empty text.
  */
-function advice(error: string): string {
+function advice(error: string, command: Command): string {
   const flag = /unknown option '--([a-z]+)/.exec(error)?.[1]
+  if (flag === 'json' && command.options.some(({ long }) => long === '--format'))
+    return ' Write -o json.'
   return flag !== undefined && connectionFlags.includes(flag)
     ? ` Write --${flag} after the operation, as in: baton run list --${flag} <value>.`
     : ''
@@ -59,7 +61,9 @@ function advice(error: string): string {
 export function oneLineErrors(command: Command, path: readonly string[] = [command.name()]): void {
   command.configureOutput({
     outputError: (text, write) =>
-      write(`${text.trim().replaceAll('\n', ' ')}${advice(text)} See: ${path.join(' ')} --help\n`),
+      write(
+        `${text.trim().replaceAll('\n', ' ')}${advice(text, command)} See: ${path.join(' ')} --help\n`,
+      ),
   })
   for (const child of command.commands) oneLineErrors(child, [...path, child.name()])
 }

@@ -42,6 +42,8 @@ t.test('a list is a table with the columns that fit', async (t) => {
   const wide = formatReply(runs, 'wide', 60, 'UTC')
   t.match(wide, /x{200}/, 'nothing is cut when everything is asked for')
   t.match(wide, /a,b/)
+  const item = { id: 'a', is_ready: false, size: 1, created_at: '2031-02-03T05:05:06.007Z' }
+  t.match(formatReply({ items: [item] }, 'table', 80), /^ID +CREATED AT +SIZE +IS READY/)
   t.notMatch(wide, /INPUT/, 'nested values are only in json and yaml')
 })
 
@@ -180,6 +182,7 @@ t.test('a mistake is one line with the closest word and where to look', async (t
     /^error: .*\(Did you mean --status\?\) See: baton run list --help\n$/,
   )
   t.match(await line('run', 'get'), /^error: .*'id' See: baton run get --help\n$/)
+  t.match(await line('run', 'list', '--json'), /'--json' Write -o json\. See: baton run list/)
 })
 
 function helpOf() {
