@@ -1,6 +1,6 @@
 /** The console's API client, router and permissions, as far as they need no browser. */
 import t from 'tap'
-import { cliOf, curlOf, shellQuote, typescriptOf } from '../../console/api/call-text.ts'
+import { cliOf, commandOf, curlOf, shellQuote, typescriptOf } from '../../console/api/call-text.ts'
 import { call, callEarly, requestOf, setUnknownOutcomeHandler } from '../../console/api/client.ts'
 import { saverOf } from '../../console/api/save.ts'
 import { runText } from '../../console/pages/runs/run/text.ts'
@@ -100,7 +100,8 @@ t.test('a call is shown for the shell and for programs', async (t) => {
   const input = { project: 'p', id: 'run_1', reason: `$(rm) 'x'` }
   t.match(curlOf('run.cancel', input, 'https://b.example'), /^curl -X POST https:\/\/b\.example\//)
   t.match(curlOf('run.cancel', input, 'https://b.example'), `'\\''x'\\''`)
-  t.match(cliOf('run.cancel', input), /call run\.cancel --project p --id run_1 --reason '/)
+  t.equal(cliOf('project.list', {}), 'npm run baton -- call project.list')
+  t.equal(commandOf('run start', 'default'), 'npm run baton -- run start')
   t.match(typescriptOf('run.cancel', input, 'https://b.example'), /baton\.run\.cancel\(\{/)
 })
 

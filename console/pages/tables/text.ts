@@ -25,7 +25,7 @@ export const tablesText = messages('tables', {
   createdAt: 'Created',
   empty: 'There are no tables yet',
   emptyHint: 'A table contains rows with typed columns, which workflows and agents read and write.',
-  emptyCommand: 'npm run baton -- table import orders orders.csv --create',
+  emptyCommand: 'table import orders orders.csv --create',
   emptyOr: 'Or create one from a CSV file on the command line:',
   find: 'Find a table by its name',
   noMatch: 'No table has this name.',

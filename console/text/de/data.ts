@@ -40,7 +40,7 @@ export const tables: typeof tablesText = {
   emptyHint:
     'Eine Tabelle enthält Zeilen mit getypten Spalten, die Workflows und Agenten lesen und ' +
     'schreiben.',
-  emptyCommand: 'npm run baton -- table import orders orders.csv --create',
+  emptyCommand: 'table import orders orders.csv --create',
   emptyOr: 'Oder legen Sie auf der Befehlszeile eine aus einer CSV-Datei an:',
   find: 'Tabelle nach Namen suchen',
   noMatch: 'Keine Tabelle hat diesen Namen.',

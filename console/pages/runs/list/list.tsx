@@ -3,6 +3,7 @@
  */
 import { computed } from '@preact/signals'
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { commandOf } from '../../../api/call-text.ts'
 import { type Listing, type Pages, useList, useQuery } from '../../../api/query.ts'
 import { Button, IconButton } from '../../../design/button.tsx'
 import { Code, CopyCall } from '../../../design/copy.tsx'
@@ -32,7 +33,7 @@ import { FilterDialog, Filters } from './toolbar.tsx'
 const LINE_PX = 42
 /** Distance from the top within which the newest runs count as visible. */
 const NEAR_TOP_PX = 60
-const COMMAND = `npm run baton -- run start --definition-id <workflow> --input '{}'`
+const COMMAND = `run start --definition-id <workflow> --input '{}'`
 
 type Open =
   | { readonly kind: 'filters' | 'columns' }
@@ -207,7 +208,7 @@ export default function RunsPage({ params }: PageProps) {
             !error && (
               <Empty icon="runs" title={text.none}>
                 <p>{text.noneHint}</p>
-                <Code>{COMMAND}</Code>
+                <Code>{commandOf(COMMAND, project)}</Code>
               </Empty>
             )
           )
