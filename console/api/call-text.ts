@@ -44,7 +44,7 @@ export function typescriptOf(
   return [
     `import { client } from ${JSON.stringify(CLIENT)}`,
     '',
-    `const baton = client({ url: ${JSON.stringify(origin)}, key: process.env.BATON_KEY` +
+    `const baton = client({ url: ${JSON.stringify(origin)}, key: process.env.BATON_KEY ?? ''` +
       `${project === undefined ? '' : `, project: ${JSON.stringify(project)}`} })`,
     `const answer = await baton.${name}(${JSON.stringify(rest, undefined, 2)})`,
   ].join('\n')

@@ -103,6 +103,7 @@ t.test('a call is shown for the shell and for programs', async (t) => {
   t.equal(cliOf('project.list', {}), 'npm run baton -- call project.list')
   t.equal(commandOf('run start', 'default'), 'npm run baton -- run start')
   t.match(typescriptOf('run.cancel', input, 'https://b.example'), /baton\.run\.cancel\(\{/)
+  t.match(typescriptOf('run.cancel', input, 'https://b.example'), 'BATON_KEY ?? \'\', project: "p"')
 })
 
 t.test('both numbers of a progress have separators', async (t) => {
