@@ -1,6 +1,6 @@
 /**
- * Checks the admission of a request again: while its stream is open, after its upload, and before
- * a response that required a wait. A caller that would no longer be admitted receives no further
+ * Checks the admission of a request again: while its stream is open or its file is sent, after its
+ * upload, and before a response that required a wait. A caller that would no longer be admitted receives no further
  * data. The first admission is in `admission.ts`.
  */
 import { errors, isRefusal, type Refusal } from '../protocol/errors.ts'
@@ -103,4 +103,28 @@ export function guardOf(
     if (refused && errors[refused.refused].status < 500) end(refused)
   }
   return { look, stop: watchAccess(edge, call.caller, call.project?.id, look) }
+}
+
+/**
+ * Yields the bytes of a response while its caller is admitted, and throws when the caller has lost
+ * its access. The watch begins after the first chunk, so a short response is not watched.
+ */
+export async function* whileAdmitted(
+  edge: Edge,
+  call: Call,
+  chunks: AsyncIterable<Uint8Array>,
+): AsyncGenerator<Uint8Array, void> {
+  let lost: Refusal | undefined
+  let guard: ReturnType<typeof guardOf> | undefined
+  try {
+    for await (const chunk of chunks) {
+      if (lost) throw new Error(`the caller lost its access: ${lost.refused}`)
+      yield chunk
+      guard ??= guardOf(edge, call, (refused) => {
+        lost = refused
+      })
+    }
+  } finally {
+    guard?.stop()
+  }
 }

@@ -35,6 +35,9 @@ export interface JobsWorld {
   readonly console?: ConsoleCapture
   log(line: string): void
 }
+/** Maximum number of ended leases that are remembered. */
+const MAX_ENDED = 1000
+
 interface Running {
   readonly job: ClaimedJob
   readonly stop: AbortController
@@ -50,6 +53,8 @@ export class Jobs {
   readonly #world: JobsWorld
   /** Running jobs by lease token. */
   readonly #running = new Map<string, Running>()
+  /** Lease tokens of the jobs that ended last. */
+  readonly #ended = new Set<string>()
   constructor(world: JobsWorld) {
     this.#world = world
   }
@@ -65,12 +70,12 @@ export class Jobs {
   }
 
   /**
-   * Starts an assigned job. Ignores a lease whose job is already running here, and reports a
-   * failure if no slot is free or the action is unknown.
+   * Starts an assigned job. Ignores a lease whose job is running or has run here, because the
+   * service may repeat an assignment. Reports a failure if no slot is free or the action is unknown.
    */
   take(job: ClaimedJob): void {
     const { actions, clock } = this.#world
-    if (this.#running.has(job.lease_token)) return
+    if (this.#running.has(job.lease_token) || this.#ended.has(job.lease_token)) return
     for (const older of this.#of(job.id)) this.#lose(older, 'the job was reassigned')
     if (this.free === 0)
       return void this.#world.report(job, {
@@ -170,6 +175,9 @@ export class Jobs {
       }
     this.#settle(running, outcome)
     this.#running.delete(job.lease_token)
+    this.#ended.add(job.lease_token)
+    if (this.#ended.size > MAX_ENDED)
+      this.#ended.delete(this.#ended.values().next().value as string)
     this.#world.freed()
   }
   #settle(running: Running, outcome: Outcome): void {

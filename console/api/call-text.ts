@@ -20,16 +20,17 @@ export function curlOf(
       : [`-H 'Content-Type: application/json'`, `-d ${shellQuote(JSON.stringify(body))}`]),
   ].join(' \\\n  ')
 }
+/** Returns a command of the Baton CLI for a project; the default project is not named. */
+export const commandOf = (command: string, project: unknown): string =>
+  `npm run baton -- ${command}` +
+  (typeof project !== 'string' || project === 'default' ? '' : ` --project ${shellQuote(project)}`)
 /** Returns a call as a command of the Baton CLI. */
-export function cliOf(name: string, input: Readonly<Record<string, unknown>>): string {
-  const options = Object.entries(input).flatMap(([member, value]) =>
-    value === undefined
-      ? []
-      : [
-          `--${member.replaceAll('_', '-')} ${shellQuote(typeof value === 'string' ? value : JSON.stringify(value))}`,
-        ],
-  )
-  return ['npm run baton -- call', name, ...options].join(' ')
+export function cliOf(
+  name: string,
+  { project, ...input }: Readonly<Record<string, unknown>>,
+): string {
+  const body = JSON.stringify(input)
+  return commandOf(`call ${name}`, project) + (body === '{}' ? '' : ` --body ${shellQuote(body)}`)
 }
 /** Module specifier of the client library. */
 const CLIENT = 'baton/client'
@@ -43,7 +44,7 @@ export function typescriptOf(
   return [
     `import { client } from ${JSON.stringify(CLIENT)}`,
     '',
-    `const baton = client({ url: ${JSON.stringify(origin)}, key: process.env.BATON_KEY` +
+    `const baton = client({ url: ${JSON.stringify(origin)}, key: process.env.BATON_KEY ?? ''` +
       `${project === undefined ? '' : `, project: ${JSON.stringify(project)}`} })`,
     `const answer = await baton.${name}(${JSON.stringify(rest, undefined, 2)})`,
   ].join('\n')

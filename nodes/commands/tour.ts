@@ -100,11 +100,11 @@ export async function runTourCommand({
   })
   const node = await startNode({ ...config, nats: [], port: 0 }, nats.access, log)
   try {
-    const used =
-      given ??
-      node.installed.generated?.key ??
-      (await accepted(node.url ?? '', stored([node.url ?? ''])))
-    process.exitCode = (await runTour({ ...common, url: [node.url ?? ''], key: used })) ? 0 : 1
+    const url = node.url ?? ''
+    // The given key may belong to the server that did not answer.
+    const keys = [...(given === undefined ? [] : [given]), ...stored([url])]
+    const used = node.installed.generated?.key ?? (await accepted(url, keys))
+    process.exitCode = (await runTour({ ...common, url: [url], key: used })) ? 0 : 1
   } finally {
     await node.stop()
     await nats.stop()

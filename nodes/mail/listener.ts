@@ -56,6 +56,11 @@ const MAX_CLIENTS = 100
  * open up to 20 by default, and retry later when they are refused.
  */
 const MAX_CLIENTS_PER_ADDRESS = 25
+/**
+ * Maximum number of rejected recipients of one IP address, or of one IPv6 network, per minute. Each
+ * of them is looked up in all partitions. Further recipients are rejected without a lookup.
+ */
+const MAX_REJECTED = { count: 600, ms: 60_000 } as const
 /** Maximum size of all messages in memory, as a multiple of the maximum size of a message. */
 const MAX_HELD = 16
 /** Maximum number of recipients of a message. */
@@ -72,6 +77,8 @@ interface Recipient {
   readonly agent: Agent
 }
 
+/** The code of the replies that reject an address. */
+const UNKNOWN = 550
 /** Creates an SMTP reply that reports a failure (RFC 5321, 4.2). */
 const answer = (code: number, message: string): Error =>
   Object.assign(new Error(message), { responseCode: code })
@@ -89,6 +96,12 @@ export async function listenForMail(
 ): Promise<MailListener> {
   const { domain, limit, tls, host } = settings
   const memory = createSemaphore(MAX_HELD * limit)
+  /** The numbers of rejected recipients within the current minute, by address. */
+  const rejected = new Map<string, number>()
+  const reject = (client: string): void => {
+    if (!rejected.has(client)) world.later(MAX_REJECTED.ms, () => rejected.delete(client))
+    rejected.set(client, (rejected.get(client) ?? 0) + 1)
+  }
   const server = new SMTPServer({
     name: domain,
     banner: 'ready',
@@ -104,8 +117,14 @@ export async function listenForMail(
     onRcptTo: ({ address }, session, done) => {
       if (session.envelope.rcptTo.length >= MAX_RECIPIENTS)
         return done(answer(452, '4.5.3 Too many recipients'))
+      const client = limitedAddress(session.remoteAddress)
+      if ((rejected.get(client) ?? 0) >= MAX_REJECTED.count)
+        return done(answer(451, '4.7.1 Too many unknown recipients; try again later'))
       recipientOf(world, domain, address).then(
-        (found) => done(found instanceof Error ? found : undefined),
+        (found) => {
+          if ('responseCode' in found && found.responseCode === UNKNOWN) reject(client)
+          done(found instanceof Error ? found : undefined)
+        },
         (error: unknown) => {
           world.log.error(
             { event: 'mail_recipient_failed', err: error },
@@ -185,9 +204,9 @@ async function recipientOf(
   const at = address.lastIndexOf('@')
   // The SMTP server decodes internationalized domains.
   if (domainToASCII(address.slice(at + 1)) !== domain)
-    return answer(550, '5.7.1 This server accepts e-mail for its own domain only')
+    return answer(UNKNOWN, '5.7.1 This server accepts e-mail for its own domain only')
   const id = agentIdOf(address.slice(0, at))
-  const unknown = answer(550, '5.1.1 No such address')
+  const unknown = answer(UNKNOWN, '5.1.1 No such address')
   if (id === undefined) return unknown
   const answers = await world.everywhere('agent_home', { agent_id: id })
   const project = answers

@@ -55,7 +55,7 @@ export type BulkByFilterResult = Static<typeof BulkByFilterResult>
 
 /** Returns the statuses of the runs on which a request acts; empty if it cannot act on any. */
 export const bulkStatuses = ({ action, filter }: BulkByFilter) =>
-  applicable[action].filter((status) => !filter.status?.length || filter.status.includes(status))
+  applicable[action].filter((status) => filter.status?.includes(status) ?? true)
 /** Returns the faults that schemas cannot detect in a request. */
 export const checkBulkByFilter = (body: BulkByFilter): FieldError[] =>
   bulkStatuses(body).length > 0

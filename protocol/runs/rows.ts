@@ -20,11 +20,11 @@ import {
 import { command, query, stream } from '../contract.ts'
 import { logRows } from '../jobs/logs.ts'
 import { ActionLogEntry, Job, jobAdditions } from '../jobs/rows.ts'
-import { checkBudget } from '../loops/credits.ts'
 import { LoopRun } from '../loops/run.ts'
 import { checkSpec, Spec } from '../workflows/spec.ts'
 import { BulkByFilter, BulkByFilterResult, checkBulkByFilter } from './bulk.ts'
 import { RunCount, runFilters, runOrder } from './filters.ts'
+import { checkRecovery } from './recovery.ts'
 import {
   LoopRunDetail,
   ProjectRunEvent,
@@ -158,7 +158,7 @@ const tag = 'runs'
 
 /** The common properties of the two rows that continue a failed run. */
 const recovering = {
-  check: checkBudget,
+  check: checkRecovery,
   bodyOptional: true,
   ...onlyIncluding(runAdditions),
   reply: Run,

@@ -1,8 +1,10 @@
 /** The console's API client, router and permissions, as far as they need no browser. */
 import t from 'tap'
-import { cliOf, curlOf, shellQuote, typescriptOf } from '../../console/api/call-text.ts'
+import { cliOf, commandOf, curlOf, shellQuote, typescriptOf } from '../../console/api/call-text.ts'
 import { call, callEarly, requestOf, setUnknownOutcomeHandler } from '../../console/api/client.ts'
 import { saverOf } from '../../console/api/save.ts'
+import { runText } from '../../console/pages/runs/run/text.ts'
+import { tablesText } from '../../console/pages/tables/text.ts'
 import { fillPath, matchPath } from '../../console/router/match.ts'
 import { draftName, removeDrafts, removeOldDrafts } from '../../console/shell/drafts.ts'
 import { covers } from '../../console/shell/permissions.ts'
@@ -98,8 +100,15 @@ t.test('a call is shown for the shell and for programs', async (t) => {
   const input = { project: 'p', id: 'run_1', reason: `$(rm) 'x'` }
   t.match(curlOf('run.cancel', input, 'https://b.example'), /^curl -X POST https:\/\/b\.example\//)
   t.match(curlOf('run.cancel', input, 'https://b.example'), `'\\''x'\\''`)
-  t.match(cliOf('run.cancel', input), /call run\.cancel --project p --id run_1 --reason '/)
+  t.equal(cliOf('project.list', {}), 'npm run baton -- call project.list')
+  t.equal(commandOf('run start', 'default'), 'npm run baton -- run start')
   t.match(typescriptOf('run.cancel', input, 'https://b.example'), /baton\.run\.cancel\(\{/)
+  t.match(typescriptOf('run.cancel', input, 'https://b.example'), 'BATON_KEY ?? \'\', project: "p"')
+})
+
+t.test('both numbers of a progress have separators', async (t) => {
+  t.equal(tablesText.imported(1000, 2000), '1,000 of 2,000 rows imported')
+  t.equal(runText.stepCounts(1000, 2000), '1,000 of 2,000 done')
 })
 
 t.test('the palette ranks beginnings before words, parts and letters', async (t) => {

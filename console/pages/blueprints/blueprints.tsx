@@ -1,4 +1,5 @@
 /** The blueprints of a project. */
+import { commandOf } from '../../api/call-text.ts'
 import { useQuery } from '../../api/query.ts'
 import { Button, LinkButton } from '../../design/button.tsx'
 import { Code, CopyCall } from '../../design/copy.tsx'
@@ -72,7 +73,7 @@ export default function BlueprintsPage({ params }: PageProps) {
           items.length === 0 ? (
             <Empty icon="blueprints" title={text.none}>
               <p>{text.noneHint}</p>
-              <Code>{text.exampleCommand}</Code>
+              <Code>{commandOf(text.exampleCommand, project)}</Code>
             </Empty>
           ) : (
             <DataTable

@@ -12,7 +12,7 @@ export const blueprintsText = messages('blueprints', {
   noneHint:
     'A blueprint describes resources of a project as files. ' +
     'Applying it creates what is missing and updates what differs.',
-  exampleCommand: 'npm run baton -- apply -f examples/support-desk --plan',
+  exampleCommand: 'apply -f examples/support-desk --plan',
   unnamed: 'without a key',
   blueprint: 'Blueprint',
   namespace: 'Namespace',

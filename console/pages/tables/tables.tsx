@@ -1,3 +1,4 @@
+import { commandOf } from '../../api/call-text.ts'
 import { useList } from '../../api/query.ts'
 import { Button } from '../../design/button.tsx'
 import { Code, CopyCall } from '../../design/copy.tsx'
@@ -54,7 +55,7 @@ export default function TablesPage({ params }: PageProps) {
                   {text.create}
                 </Button>
                 <p>{text.emptyOr}</p>
-                <Code>{text.emptyCommand}</Code>
+                <Code>{commandOf(text.emptyCommand, project)}</Code>
               </>
             )}
           </EmptyCard>

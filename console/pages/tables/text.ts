@@ -1,6 +1,7 @@
 /** UI strings of the table pages. */
 import type { ColumnType } from '../../../protocol/tables/schema.ts'
 import { typeNames } from '../../../protocol/tables/values.ts'
+import { formatNumber } from '../../text/format.ts'
 import { messages, plural } from '../../text/messages.ts'
 
 export const tablesText = messages('tables', {
@@ -24,7 +25,7 @@ export const tablesText = messages('tables', {
   createdAt: 'Created',
   empty: 'There are no tables yet',
   emptyHint: 'A table contains rows with typed columns, which workflows and agents read and write.',
-  emptyCommand: 'npm run baton -- table import orders orders.csv --create',
+  emptyCommand: 'table import orders orders.csv --create',
   emptyOr: 'Or create one from a CSV file on the command line:',
   find: 'Find a table by its name',
   noMatch: 'No table has this name.',
@@ -167,7 +168,8 @@ export const tablesText = messages('tables', {
   tooManyFields: (line: number, columns: number) =>
     `Line ${line} has more than ${plural(columns, 'field', 'fields')}. Put texts with separators in quotation marks.`,
   importRows: (count: number) => `Import ${plural(count, 'row', 'rows')}`,
-  imported: (done: number, total: number) => `${done} of ${plural(total, 'row', 'rows')} imported`,
+  imported: (done: number, total: number) =>
+    `${formatNumber(done)} of ${plural(total, 'row', 'rows')} imported`,
   importDone: (count: number) => `Imported ${plural(count, 'row', 'rows')}.`,
   close: 'Close',
   cancel: 'Cancel',

@@ -3,6 +3,7 @@
 import type { ColumnType } from '../../../protocol/tables/schema.ts'
 import type { artifactsText } from '../../pages/artifacts/text.ts'
 import type { tablesText } from '../../pages/tables/text.ts'
+import { formatNumber } from '../format.ts'
 import { plural } from '../plural.ts'
 
 /** Names of the column types for use in sentences, such as "muss eine endliche Zahl sein". */
@@ -39,7 +40,7 @@ export const tables: typeof tablesText = {
   emptyHint:
     'Eine Tabelle enthält Zeilen mit getypten Spalten, die Workflows und Agenten lesen und ' +
     'schreiben.',
-  emptyCommand: 'npm run baton -- table import orders orders.csv --create',
+  emptyCommand: 'table import orders orders.csv --create',
   emptyOr: 'Oder legen Sie auf der Befehlszeile eine aus einer CSV-Datei an:',
   find: 'Tabelle nach Namen suchen',
   noMatch: 'Keine Tabelle hat diesen Namen.',
@@ -187,7 +188,8 @@ export const tables: typeof tablesText = {
   tooManyFields: (line, columns) =>
     `Zeile ${line} hat mehr als ${plural(columns, 'Feld', 'Felder')}. Text mit Trennzeichen braucht Anführungszeichen.`,
   importRows: (count) => `${plural(count, 'Zeile', 'Zeilen')} importieren`,
-  imported: (done, total) => `${done} von ${plural(total, 'Zeile', 'Zeilen')} importiert`,
+  imported: (done, total) =>
+    `${formatNumber(done)} von ${plural(total, 'Zeile', 'Zeilen')} importiert`,
   importDone: (count) => `${plural(count, 'Zeile', 'Zeilen')} importiert.`,
   close: 'Schließen',
   cancel: 'Abbrechen',

@@ -92,7 +92,7 @@ export const blueprints: typeof blueprintsText = {
   noneHint:
     'Ein Blueprint beschreibt Ressourcen eines Projekts als Dateien. ' +
     'Das Anwenden legt an, was fehlt, und ändert, was abweicht.',
-  exampleCommand: 'npm run baton -- apply -f examples/support-desk --plan',
+  exampleCommand: 'apply -f examples/support-desk --plan',
   unnamed: 'ohne Schlüssel',
   blueprint: 'Blueprint',
   namespace: 'Namensraum',

@@ -1,5 +1,6 @@
 /** German texts of the list of runs. */
 import type { listText } from '../../pages/runs/list/text.ts'
+import { formatNumber } from '../format.ts'
 import { plural } from '../plural.ts'
 
 export const runList: typeof listText = {
@@ -99,7 +100,7 @@ export const runList: typeof listText = {
   andMore: (count) => `und ${plural(count, 'weiterer', 'weitere')}`,
   reason: 'Grund',
   reasonHint: 'Optional. Er wird mit jedem Lauf gespeichert.',
-  progress: (done, all) => `${done} von ${all}`,
+  progress: (done, all) => `${formatNumber(done)} von ${all}`,
   stop: 'Anhalten',
   stopped: 'Angehalten. Die übrigen Läufe wurden nicht geändert.',
   result: (ok) => `${plural(ok, 'Lauf', 'Läufe')} erledigt.`,

@@ -4,7 +4,7 @@ import type { actionText } from '../../pages/runs/run/actions/text.ts'
 import type { runText } from '../../pages/runs/run/text.ts'
 import type { waitingText } from '../../pages/runs/run/waiting/text.ts'
 import type { runsText } from '../../pages/runs/text.ts'
-import { formatList } from '../format.ts'
+import { formatList, formatNumber } from '../format.ts'
 import { plural } from '../plural.ts'
 
 export const runs: typeof runsText = {
@@ -43,7 +43,7 @@ export const run: typeof runText = {
   cost: 'Kosten',
   credits: (count) => plural(count, 'Credit', 'Credits'),
   steps: 'Schritte',
-  stepCounts: (done, all) => `${done} von ${all} fertig`,
+  stepCounts: (done, all) => `${formatNumber(done)} von ${formatNumber(all)} fertig`,
   cancelRequested: 'Der Abbruch wurde angefordert.',
   failedIn: 'Der Lauf ist fehlgeschlagen in Schritt',
   failed: 'Der Lauf ist fehlgeschlagen.',
@@ -52,7 +52,7 @@ export const run: typeof runText = {
   step: 'Schritt',
   time: 'Zeit',
   item: (index) => `Eintrag ${index}`,
-  branchesOf: (done, all) => `${done} von ${all}`,
+  branchesOf: (done, all) => `${formatNumber(done)} von ${formatNumber(all)}`,
   noSteps: 'Noch hat kein Schritt begonnen.',
   noStepsHint: 'Schritte erscheinen hier, sobald der Lauf beginnt.',
   openAll: 'Alle Gruppen öffnen',

@@ -13,6 +13,7 @@ import { viewerOf } from '../../auth/viewer.ts'
 import { type Call, type Edge, scopeId } from '../../call.ts'
 import { answerWithoutBytes, planContent } from '../../files/content.ts'
 import { reportMissing } from '../../files/missing.ts'
+import { whileAdmitted } from '../../guard.ts'
 import { baseUrl } from '../../http/origin.ts'
 import type { Incoming } from '../../http/request.ts'
 import type { Answer } from '../../http/respond.ts'
@@ -83,12 +84,17 @@ async function findFor(edge: Edge, call: Call): Promise<Kept | Refusal> {
   return closed ?? ready(found)
 }
 
-/** Answers with the bytes of an artifact, or with one range of the bytes. */
+/**
+ * Answers with the bytes of an artifact, or with one range of the bytes. The connection closes when
+ * the caller loses its access during the download.
+ */
 export async function sendArtifact(edge: Edge, call: Call): Promise<Answer | Refusal> {
   const found = await findFor(edge, call)
-  return isRefusal(found)
-    ? found
-    : send(edge.world, found, call.incoming, call.query['download'] === true)
+  if (isRefusal(found)) return found
+  const sent = await send(edge.world, found, call.incoming, call.query['download'] === true)
+  if (isRefusal(sent) || !sent.content) return sent
+  const { size, chunks } = sent.content
+  return { ...sent, content: { size, chunks: whileAdmitted(edge, call, chunks) } }
 }
 
 async function send(

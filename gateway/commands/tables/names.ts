@@ -34,20 +34,25 @@ async function claimName(
 /**
  * Adds a claim on a name to a command. Claims the name again if a claim expires before the table
  * uses it.
+ * @param first the first claim. If absent, the name is claimed only after the table has refused
+ * the command without a claim, so a command that the table recognizes as a repeat claims no name.
  */
-async function withClaim(
+function withClaim(
   edge: Edge,
   call: Call,
   table_id: string,
   origin: Origin,
-): Promise<Prepared | Refusal> {
+  first?: NameClaim,
+): Prepared {
   const { world } = edge
-  const first = await claimName(edge, call, table_id, origin)
-  if (isRefusal(first)) return first
   const until = world.monotonic() + world.settings.deadline
+  const none = {
+    holder: holderOf(edge, scopeId(edge, call), String(call.body['name'])),
+    claim: 0,
+  }
   let last = first
   return {
-    input: { claim: first },
+    input: { claim: first ?? none },
     revise: async (outcome) => {
       if (!isRefusal(outcome) || outcome.details?.['claim'] !== 'lapsed') return undefined
       if (world.monotonic() >= until) return refuse('service_unavailable', { retry_after: 1 })
@@ -58,7 +63,7 @@ async function withClaim(
     },
     after: async (outcome) => {
       // If the outcome is unknown, the table may still use the claim, so the claim is not released.
-      if (!isRefusal(outcome) || errors[outcome.refused].status >= 500) return
+      if (!last || !isRefusal(outcome) || errors[outcome.refused].status >= 500) return
       await sendNew(
         world,
         { project: scopeId(edge, call), kind: 'table', id: table_id },
@@ -70,33 +75,30 @@ async function withClaim(
   }
 }
 
+async function claimed(
+  edge: Edge,
+  call: Call,
+  table_id: string,
+  origin: Origin,
+): Promise<Prepared | Refusal> {
+  const first = await claimName(edge, call, table_id, origin)
+  return isRefusal(first) ? first : withClaim(edge, call, table_id, origin, first)
+}
+
 async function create(
   edge: Edge,
   call: Call,
   { seed }: Identity,
   origin: Origin,
 ): Promise<Prepared | Refusal> {
-  const { world } = edge
-  const project = scopeId(edge, call)
   const id = newId(edge, call, 'table', seed)
-  if (seed !== undefined) {
-    const made = await world.ask({ project, kind: 'table', id }, 'definition', {})
-    if (isRefusal(made)) return made
-    // A repeat claims no name, because the table answers it like the first request, even if the
-    // table has another name by now.
-    if (made) {
-      const holder = holderOf(edge, project, String(call.body['name']))
-      return { id, input: { claim: { holder, claim: 0 } } }
-    }
-  }
-  const prepared = await withClaim(edge, call, id, origin)
-  return isRefusal(prepared)
-    ? prepared
-    : { ...prepared, id, ...(seed === undefined && { born: true }) }
+  if (seed !== undefined) return { ...withClaim(edge, call, id, origin), id }
+  const prepared = await claimed(edge, call, id, origin)
+  return isRefusal(prepared) ? prepared : { ...prepared, id, born: true }
 }
 
 const rename: Prepare = (edge, call, _, origin) =>
-  call.body['name'] === undefined ? {} : withClaim(edge, call, call.slots['id'] ?? '', origin)
+  call.body['name'] === undefined ? {} : claimed(edge, call, call.slots['id'] ?? '', origin)
 
 /** Preparations of the rows that name a table, by row name. */
 export const tableNamePreparations: Readonly<Record<string, Prepare>> = {

@@ -5,7 +5,7 @@ import { interpolationsIn } from '../expressions/template.ts'
 import { below } from './path.ts'
 
 /** The maximum duration in milliseconds: ten years of 366 days. */
-const MAX_DURATION_MS = 10 * 366 * 86_400_000
+export const MAX_DURATION_MS = 10 * 366 * 86_400_000
 /** Maximum nesting depth of a document, in levels. */
 const MAX_DEPTH = 48
 /** Maximum number of values in a document. */

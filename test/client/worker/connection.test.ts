@@ -366,3 +366,18 @@ t.test('unreadable frames are logged, and a keepalive is not answered', async (t
   t.equal(peer().sent.length, before)
   t.equal(lines.length, 3)
 })
+
+t.test('a job that arrives again under the same lease does not run again', async (t) => {
+  const runs: string[] = []
+  const { worker, peer } = stand({ actions: { send: (_, { job }) => void runs.push(job.id) } })
+  void worker.start()
+  peer().accept()
+  const job = jobOf('send', { id: 'job_a', lease_token: 'lt_a' })
+  await peer().give(job)
+  await peer().give(job)
+  t.strictSame(runs, ['job_a'])
+  t.equal(peer().all('job.report').length, 1)
+  for (let n = 0; n < 1000; n++) await peer().give(jobOf('send', { lease_token: `lt_${n}` }))
+  await peer().give(job)
+  t.equal(runs.length, 1002, 'the number of remembered leases is limited')
+})

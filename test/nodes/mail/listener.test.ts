@@ -13,12 +13,19 @@ const agent = 'agt_01M8K4XVA1B5B0ZWM561BEE8ZN'
 async function connected(t: Test, domain: string) {
   const clock = new ManualClock()
   const logged: string[] = []
+  const lookups: string[] = []
   const note = ({ event }: { readonly event: string }): void => void logged.push(event)
   const world = {
     log: { ...silentLog, error: note, warn: note, debug: note },
     later: (ms: number, run: () => void) => clock.later(ms, run),
-    everywhere: async () => [{ project: 'prj_1' }],
-    view: async () => ({ id: agent, status: 'active', email_address: 'any' }),
+    everywhere: async () => {
+      lookups.push(domain)
+      return [{ project: 'prj_1' }]
+    },
+    view: async (_: string, __: string, { id }: { readonly id: string }) =>
+      id === agent
+        ? { id, status: 'active', email_address: 'any' }
+        : { refused: 'not_found', message: '' },
   } as unknown as World
   const settings = { host: '127.0.0.1', port: 0, domain, limit: 1000 }
   const listener = await listenForMail(world, settings, createMailReader(1000, [], world.later))
@@ -35,7 +42,7 @@ async function connected(t: Test, domain: string) {
     }
     return { socket, say }
   }
-  return { ...(await open()), listener, open, clock, logged, stop: () => listener.stop() }
+  return { ...(await open()), listener, open, clock, lookups, logged, stop: () => listener.stop() }
 }
 
 t.test('a connection ends after ten minutes, even if it is not silent', async (t) => {
@@ -95,6 +102,25 @@ t.test('one address can hold a quarter of the connections', async (t) => {
   let greeting = ''
   for (let n = 0; n < 100 && !greeting.startsWith('220'); n++) greeting = await greeted()
   t.match(greeting, /^220/, 'another connection is accepted after some have ended')
+})
+
+t.test('the number of unknown recipients of one address is limited', async (t) => {
+  const { clock, lookups, say, open } = await connected(t, 'agents.example')
+  const unknown = `RCPT TO:<agt_${'0'.repeat(26)}@agents.example>`
+  const known = `RCPT TO:<${agent}@agents.example>`
+  await say('EHLO mail.example')
+  await say('MAIL FROM:<ada@example.org>')
+  for (let n = 0; n < 600; n++) await say(unknown)
+  t.equal(lookups.length, 600)
+  t.match(await say(unknown), /^451 4\.7\.1/)
+  const other = await open()
+  await other.say('EHLO mail.example')
+  await other.say('MAIL FROM:<ada@example.org>')
+  t.match(await other.say(known), /^451 4\.7\.1/, 'on every connection')
+  t.equal(lookups.length, 600, 'without a lookup')
+  await clock.advance(60_000)
+  t.match(await other.say(known), /^250/)
+  t.match(await say(unknown), /^550/)
 })
 
 t.test('the size of all messages in memory is limited', async (t) => {

@@ -18,6 +18,22 @@ const created = async (t: Test, name: string, bytes: Uint8Array, options = {}): 
   return body
 }
 
+t.test('a download ends when the caller loses its access', async (t) => {
+  const leaver = await editor(s, 'leaver')
+  const { id, size_bytes } = await created(t, 'large.bin', Buffer.alloc(48 << 20), as(leaver))
+  const { body } = await fetch(`${s.url}/v1/projects/default/artifacts/${id}/content`, {
+    headers: { authorization: `Bearer ${leaver.key}` },
+  })
+  let received = 0
+  await t.rejects(async () => {
+    for await (const chunk of body ?? []) {
+      if (received === 0) await s.ok('principal.update', { id: leaver.id, state: 'disabled' })
+      received += chunk.length
+    }
+  })
+  t.ok(received > 0 && received < Number(size_bytes))
+})
+
 t.test('ranges and conditions', async (t) => {
   const bytes = randomBytes(1_300_000)
   const { id } = await created(t, 'parts.bin', bytes)

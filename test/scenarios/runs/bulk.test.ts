@@ -41,6 +41,24 @@ t.test('runs are counted and searched with the filters of the list', async (t) =
   await s.ok('run.bulk', { action: 'cancel', filter: { workflow_type: 'odd' } })
 })
 
+t.test('an empty queue or an empty list of statuses matches no run', async (t) => {
+  const loop = await s.ok('loop.create', { name: 'Sleeper', steps: sleeping().steps })
+  const run = await s.ok('loop.start', { id: loop['id'] })
+  for (const more of [{}, { q: 'Sleeper' }, { status: ['suspended'] }]) {
+    t.strictSame(idsOf(await s.ok('run.list', { queue: '', ...more })), [], JSON.stringify(more))
+    t.equal(await count({ queue: '', ...more }), 0, JSON.stringify(more))
+  }
+  const acted = await s.ok('run.bulk', { action: 'cancel', filter: { queue: '' } })
+  t.strictSame(acted['results'], [])
+  for (const preview of [true, false]) {
+    const input = { action: 'cancel', filter: { status: [] }, preview }
+    const refusal = await s.refused('run.bulk', input, 400, 'bad_request')
+    t.strictSame(fieldsOf(refusal), ['filter.status'], 'an empty list of statuses')
+  }
+  t.match(await s.ok('run.get', { id: run['id'] }), { status: 'suspended' })
+  await s.ok('run.cancel', { id: run['id'] })
+})
+
 t.test('a preview changes nothing; an action takes the runs that existed before it', async (t) => {
   const before = await several(3, sleeping(), 'nap')
   const filter = { workflow_type: 'nap' }

@@ -178,6 +178,12 @@ t.test('a run that exceeded its time limit is retried only with a raised limit',
   const id = await start(waiting('late', {}, { limits: { wall_clock_timeout: '1ms' } }))
   t.match(await ended(s, id), { status: 'failed', error_type: 'wall_clock_exceeded' })
   await s.refused('run.retry', { id }, 400, 'limit_not_raised')
+  for (const seconds of [366 * 86_400 * 10 + 1, 1e300])
+    t.match(
+      await s.refused('run.retry', { id, wall_clock_extend_seconds: seconds }, 400, 'bad_request'),
+      { details: { fields: [{ field: 'wall_clock_extend_seconds' }] } },
+      'the deadline must be a valid time',
+    )
   t.match(await s.ok('run.retry', { id, wall_clock_extend_seconds: 60 }), { status: 'suspended' })
 })
 

@@ -140,6 +140,11 @@ t.test('a creation under an idempotency key is answered as the first time', asyn
   t.strictSame(again.body, first.body)
   t.equal((await create('other')).status, 409)
   t.match(await s.ok('table.create', { name: 'other', schema }), { name: 'other' })
+
+  t.equal((await s.call('table.delete', { id: first.body['id'] })).status, 204)
+  t.strictSame((await create('keyed')).body, first.body, 'also after the table is deleted')
+  await s.ok('table.create', { name: 'keyed', schema })
+  t.strictSame((await create('keyed')).body, first.body, 'also when another table has the name')
 })
 
 t.test('texts and tags are changed and removed', async (t) => {

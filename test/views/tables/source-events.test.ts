@@ -1,7 +1,10 @@
-/** Source events of private artifacts, which only the owner of the artifact can read. */
+/**
+ * What viewers read of source events: those of private artifacts, and of sessions that they may no
+ * longer read.
+ */
 import t from 'tap'
 import { View } from '../../../views/view.ts'
-import { ask, Journal } from '../support/journal.ts'
+import { ask, at, Journal } from '../support/journal.ts'
 
 const said = (id: string, artifact: string, more: object = {}) => ({
   type: 'source.published',
@@ -65,4 +68,32 @@ t.test('only the owner reads the events of a private artifact', async (t) => {
 t.test('an earlier event whose artifact is unknown is readable only by the service', async (t) => {
   t.notOk(listed({ id: 'user_1', admin: true }).includes('sevt_3'))
   t.ok(listed().includes('sevt_3'))
+})
+
+t.test('messages of deleted sessions and of hidden channels have no content', async (t) => {
+  const journal = new Journal()
+  const record = { agent_id: 'agt_1', status: 'active', scope: 'agent', created_at: at(0) }
+  const talk = (id: string, session_key: string) => {
+    const session = { ...record, id, session_key } as never
+    const created = { type: 'session.created', session, root: id, generation: 0 }
+    journal.commit(0, { kind: 'session', project: 'prj_a', id, events: [created] })
+    const event = { role: 'user', content: [{ type: 'text', text: id }] }
+    const message = { event_type: 'session.message.created', source_kind: 'session', event }
+    const events = [said(`sevt_${id}`, id, message)]
+    journal.commit(0, { kind: 'events', project: 'prj_a', id: 'prj_a', events })
+  }
+  talk('ses_kept', 'a')
+  talk('ses_gone', 'b')
+  talk('ses_hidden', 'channel:chan_1')
+  const gone = { type: 'session.updated', session: { status: 'deleted' } }
+  journal.commit(0, { kind: 'session', project: 'prj_a', id: 'ses_gone', events: [gone] })
+  const view = View.open(':memory:')
+  view.apply(journal.messages)
+  const read = (viewer?: object) =>
+    ['ses_kept', 'ses_gone', 'ses_hidden'].map((id) => {
+      const found = ask<{ event: object }>(view, 'event.get', { id: `sevt_${id}`, viewer }, 'prj_a')
+      return 'content' in found.event
+    })
+  t.strictSame(read({ id: 'user_1', admin: true }), [true, false, false])
+  t.strictSame(read(), [true, true, true], 'the service reads the whole event')
 })

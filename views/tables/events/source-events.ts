@@ -4,7 +4,7 @@
  */
 
 import type { Viewer } from '../../../protocol/channels/schema.ts'
-import { parseTimestamp } from '../../../protocol/common.ts'
+import { type JsonObject, parseTimestamp } from '../../../protocol/common.ts'
 import type { PlacedEntry } from '../../../protocol/entry.ts'
 import { type Refusal, refuse } from '../../../protocol/errors.ts'
 import type { SourceEventRecord } from '../../../protocol/events/rows.ts'
@@ -13,7 +13,12 @@ import type { ViewQueries } from '../../../protocol/queries/views.ts'
 import { equalityConditions } from '../../conditions.ts'
 import { type Page, type Paging, readPage } from '../../page.ts'
 import type { Store } from '../../store.ts'
-import { eventViewerValues, readableEvent } from '../sessions/visibility.ts'
+import {
+  eventViewerValues,
+  readableEvent,
+  viewerValues,
+  visibleTo,
+} from '../sessions/visibility.ts'
 
 type Published = Extract<SourcesEvent, { readonly type: 'source.published' }>
 
@@ -87,6 +92,34 @@ const recordOf = ({
 
 const read = ({ record }: { readonly record: string }): SourceEventRecord =>
   JSON.parse(record) as SourceEventRecord
+/**
+ * Returns a function that reads a record for a viewer. A message of a session that has been deleted
+ * since, or that the viewer may no longer read because its channel changed, has no content.
+ */
+function readFor(store: Store, project: number, viewer: Viewer | undefined): typeof read {
+  if (!viewer) return read
+  const hidden = new Map<string, boolean>()
+  const isHidden = (id: string): boolean => {
+    const known =
+      hidden.get(id) ??
+      store.one(
+        `SELECT n FROM sessions s
+         WHERE s.project = ? AND s.id = ? AND (s.gone <> 0 OR NOT ${visibleTo('s')})`,
+        project,
+        id,
+        ...viewerValues(viewer),
+      ) !== undefined
+    hidden.set(id, known)
+    return known
+  }
+  return (row) => {
+    const record = read(row)
+    if (record.event_type !== 'session.message.created' || !isHidden(record.source_id))
+      return record
+    const { content: _, ...event } = record.event as JsonObject
+    return { ...record, event }
+  }
+}
 
 /** Filters of the list. All must match. */
 export interface EventFilters extends Paging {
@@ -123,7 +156,7 @@ export function eventList(
       direction: 'DESC',
     },
     input,
-    read,
+    readFor(store, project, viewer),
   )
 }
 /**
@@ -172,6 +205,6 @@ export function eventGet(
     ...(viewer ? eventViewerValues(viewer) : []),
   )
   return row
-    ? read(row)
+    ? readFor(store, project, viewer)(row)
     : refuse('not_found', { resource: 'source_event' }, 'There is no such event in this project.')
 }

@@ -44,6 +44,15 @@ export const equalities = [
   { name: 'initiated_by', column: 'initiated_by', index: 'runs_initiator', byStatus: false },
 ] as const
 
+/**
+ * Returns the SQL condition for one of the `equalities`. An empty queue matches no run, although
+ * runs of loops are stored with it: they have no queue.
+ */
+export const equalityOf = (
+  { name, column }: (typeof equalities)[number],
+  input: RunFilters,
+): Condition => [`${column} = ?`, name === 'queue' ? input.queue || null : (input[name] ?? null)]
+
 /** Returns the requested statuses; undefined if the filters specify none. */
 export const statusesOf = ({ status }: RunFilters): readonly string[] | undefined =>
   status === undefined ? undefined : valuesOf(status)

@@ -9,7 +9,7 @@ import { shownRun } from '../../../protocol/loops/record.ts'
 import { runStatuses } from '../../../protocol/loops/run.ts'
 import { COUNT_LIMIT, type RunCount } from '../../../protocol/runs/filters.ts'
 import type { Run, WorkflowRun } from '../../../protocol/runs/schema.ts'
-import { allOf, type Condition, isOneOf } from '../../conditions.ts'
+import { allOf, isOneOf } from '../../conditions.ts'
 import type { InParts } from '../../define-view.ts'
 import {
   type Direction,
@@ -23,6 +23,7 @@ import type { Store } from '../../store.ts'
 import { findWorkflow, missingWorkflow } from '../workflows/workflows.ts'
 import {
   equalities,
+  equalityOf,
   type RunFilters,
   type RunQuestion,
   rangesOf,
@@ -61,7 +62,7 @@ function scansOf(project: number, input: RunFilters): readonly Scan[] {
     index,
     conditions: [
       ['project = ?', project],
-      ...given.map(({ name, column }): Condition => [`${column} = ?`, input[name] as string]),
+      ...given.map((one) => equalityOf(one, input)),
       ...(statuses ? [isOneOf('status', statuses)] : []),
       ...rangesOf(input, 'created'),
     ],

@@ -25,6 +25,7 @@ import { jobsById } from '../jobs/jobs.ts'
 import { watchOf } from '../workers/workers.ts'
 import {
   equalities,
+  equalityOf,
   type RunFilters,
   type RunQuestion,
   rangesOf,
@@ -126,9 +127,7 @@ function searchOf(store: Store, project: number, now: number, input: RunQuestion
   const first = byEnd || exact ? undefined : given.find(({ byStatus }) => !byStatus)
   const text = q === undefined || exact ? undefined : textTest(store, project, q)
   const tested: Condition[] = [
-    ...given
-      .filter((one) => one !== first)
-      .map(({ column, name }): Condition => [`${column} = ?`, input[name] as string]),
+    ...given.filter((one) => one !== first).map((one) => equalityOf(one, input)),
     ...rangesOf(input, byEnd ? 'created' : 'ended'),
     ...(text ? [text.condition] : []),
     ...(failed_step === undefined
@@ -147,7 +146,7 @@ function searchOf(store: Store, project: number, now: number, input: RunQuestion
   const fixed: readonly Condition[] = [
     ['project = ?', project],
     ...(exact ? [['id = ?', q] as const] : []),
-    ...(first ? [[`${first.column} = ?`, input[first.name] as string] as const] : []),
+    ...(first ? [equalityOf(first, input)] : []),
     ...(byEnd ? [['ended_at IS NOT NULL'] as const] : []),
     ...rangesOf(input, byEnd ? 'ended' : 'created'),
   ]

@@ -3,6 +3,7 @@
  */
 import { computed } from '@preact/signals'
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { commandOf } from '../../../api/call-text.ts'
 import { type Listing, type Pages, useList, useQuery } from '../../../api/query.ts'
 import { Button, IconButton } from '../../../design/button.tsx'
 import { Code, CopyCall } from '../../../design/copy.tsx'
@@ -33,7 +34,7 @@ import { FilterDialog, Filters } from './toolbar.tsx'
 const LINE_PX = 42
 /** Distance from the top within which the newest runs count as visible. */
 const NEAR_TOP_PX = 60
-const COMMAND = `npm run baton -- run start --definition-id <workflow> --input '{}'`
+const COMMAND = `run start --definition-id <workflow> --input '{}'`
 
 type OpenDialog =
   | { readonly kind: 'filters' | 'columns' }
@@ -176,7 +177,13 @@ export default function RunsPage({ params }: PageProps) {
         )}
         {error && <Failure error={error} retry={list.reload} />}
         {items.length === 0 ? (
-          <NoRuns loading={loading} filtered={filtered} failed={error !== undefined} sort={sort} />
+          <NoRuns
+            project={project}
+            loading={loading}
+            filtered={filtered}
+            failed={error !== undefined}
+            sort={sort}
+          />
         ) : (
           <VirtualList
             items={items}
@@ -272,11 +279,13 @@ function SavedViews({
 
 /** Shown in place of the list while it has no runs. */
 function NoRuns({
+  project,
   loading,
   filtered,
   failed,
   sort,
 }: {
+  readonly project: string
   readonly loading: boolean
   readonly filtered: boolean
   readonly failed: boolean
@@ -293,7 +302,7 @@ function NoRuns({
   return (
     <Empty icon="runs" title={text.none}>
       <p>{text.noneHint}</p>
-      <Code>{COMMAND}</Code>
+      <Code>{commandOf(COMMAND, project)}</Code>
     </Empty>
   )
 }

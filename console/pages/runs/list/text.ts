@@ -1,4 +1,5 @@
 /** UI strings of the list of runs. */
+import { formatNumber } from '../../../text/format.ts'
 import { messages, plural } from '../../../text/messages.ts'
 
 export const listText = messages('run-list', {
@@ -98,7 +99,7 @@ export const listText = messages('run-list', {
   andMore: (count: number) => `and ${plural(count, 'more', 'more')}`,
   reason: 'Reason',
   reasonHint: 'Optional. It is stored with each run.',
-  progress: (done: number, all: string) => `${done} of ${all}`,
+  progress: (done: number, all: string) => `${formatNumber(done)} of ${all}`,
   stop: 'Stop',
   stopped: 'Stopped. The remaining runs were not changed.',
   result: (ok: number) => `${plural(ok, 'run', 'runs')} done.`,

@@ -1,4 +1,5 @@
 /** UI strings of the page of a run. */
+import { formatNumber } from '../../../text/format.ts'
 import { messages, plural } from '../../../text/messages.ts'
 
 export const runText = messages('run', {
@@ -21,7 +22,7 @@ export const runText = messages('run', {
   cost: 'Cost',
   credits: (count: number) => plural(count, 'credit', 'credits'),
   steps: 'Steps',
-  stepCounts: (done: number, all: number) => `${done} of ${all} done`,
+  stepCounts: (done: number, all: number) => `${formatNumber(done)} of ${formatNumber(all)} done`,
   cancelRequested: 'Cancellation was requested.',
   failedIn: 'The run failed in step',
   failed: 'The run failed.',
@@ -30,7 +31,7 @@ export const runText = messages('run', {
   step: 'Step',
   time: 'Time',
   item: (index: string) => `Item ${index}`,
-  branchesOf: (done: number, all: number) => `${done} of ${all}`,
+  branchesOf: (done: number, all: number) => `${formatNumber(done)} of ${formatNumber(all)}`,
   noSteps: 'No step has started yet.',
   noStepsHint: 'Steps appear here as soon as the run begins.',
   openAll: 'Open all groups',

@@ -1,6 +1,7 @@
 /**
  * A minimal load balancer: it distributes connections, round robin, over the gateways whose
- * `/readyz` answered the latest probe with 200.
+ * `/readyz` answered the latest probe with 200. While no gateway is ready, connections wait, as a
+ * load balancer queues them: on a busy machine, the only gateway may answer a probe late.
  */
 import { connect, createServer, type Socket } from 'node:net'
 
@@ -9,7 +10,7 @@ export interface Balancer {
   /** Ports of the gateways that passed their latest probe. */
   ready(): readonly number[]
   /**
-   * Reasons for failed connections: no gateway was ready, or the gateway failed before it sent a
+   * Reasons for failed connections: no gateway became ready, or the gateway failed before it sent a
    * byte.
    */
   readonly faults: string[]
@@ -17,6 +18,9 @@ export interface Balancer {
   remove(port: number): void
   stop(): void
 }
+
+/** Maximum time in milliseconds for which a connection waits for a gateway. */
+const QUEUE_MS = 5000
 
 /** Starts a load balancer that probes its gateways every `every` milliseconds. */
 export async function balancer(every: number): Promise<Balancer> {
@@ -42,19 +46,23 @@ export async function balancer(every: number): Promise<Balancer> {
     for (const port of ready.keys()) void ask(port)
   }, every)
   const open = () => [...ready].filter(([, good]) => good).map(([port]) => port)
-  const server = createServer({ allowHalfOpen: true }, (client) => {
+  const added = (socket: Socket): Socket => {
+    sockets.add(socket)
+    return socket.setNoDelay(true).once('close', () => sockets.delete(socket))
+  }
+  const distribute = (client: Socket, until: number): void => {
     const choice = open()
     const port = choice[turn++ % choice.length]
-    if (port === undefined) {
+    if (client.destroyed) return
+    if (port !== undefined) join(client, port)
+    else if (Date.now() < until) setTimeout(() => distribute(client, until), every)
+    else {
       faults.push('no gateway is ready')
       client.destroy()
-      return
     }
-    const gateway = connect({ port, host: '127.0.0.1', allowHalfOpen: true })
-    for (const socket of [client, gateway]) {
-      sockets.add(socket)
-      socket.setNoDelay(true).once('close', () => sockets.delete(socket))
-    }
+  }
+  const join = (client: Socket, port: number): void => {
+    const gateway = added(connect({ port, host: '127.0.0.1', allowHalfOpen: true }))
     // A stopping gateway and its client may close a connection at the same time. Therefore an error
     // after the gateway's first byte does not count as a failed request.
     gateway.on('error', (error) => {
@@ -64,6 +72,12 @@ export async function balancer(every: number): Promise<Balancer> {
     client.on('error', () => gateway.destroy())
     client.pipe(gateway)
     gateway.pipe(client)
+  }
+  const server = createServer({ allowHalfOpen: true }, (client) => {
+    distribute(
+      added(client).on('error', () => {}),
+      Date.now() + QUEUE_MS,
+    )
   })
   await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening))
   const address = server.address()
