@@ -190,7 +190,7 @@ export class Shard implements ActorRequests, LocalShard {
     this.#unsubscribe?.()
     this.#offers.stop()
     await new Promise<void>((done) => this.task(done, done))
-    await this.#effects.settle()
+    await this.#effects.drain()
     this.#effects.stop()
     await this.checkpointer.stop(true)
     this.#close()

@@ -83,7 +83,7 @@ const ASSUMED_LENGTH = 64 * 1024
  */
 const MAX_ATTEMPTS = 9
 /** Maximum time in milliseconds to wait for unfinished effects when a shard is given up. */
-const SETTLE_TIMEOUT_MS = 1000
+const DRAIN_TIMEOUT_MS = 1000
 
 type Receiver = Extract<Effect, { readonly tell: unknown }>['tell']['to']
 const done = Promise.resolve()
@@ -99,7 +99,7 @@ export class Effects {
   readonly #pushes: Pushes
   readonly #warnings: Warnings
   #stopped = false
-  #settled: (() => void) | undefined
+  #drained: (() => void) | undefined
 
   constructor(context: ShardContext, requests: ActorRequests, offers: Pick<Offers, 'kick'>) {
     this.#context = context
@@ -114,22 +114,22 @@ export class Effects {
   }
   stop(): void {
     this.#stopped = true
-    this.#settled?.()
+    this.#drained?.()
   }
   /**
-   * Resolves when all effects are finished, or after `SETTLE_TIMEOUT_MS`. The next owner performs
+   * Resolves when all effects are finished, or after `DRAIN_TIMEOUT_MS`. The next owner performs
    * unfinished effects again, because the checkpoint's `sequence` stays before them.
    */
-  async settle(): Promise<void> {
+  async drain(): Promise<void> {
     if (this.#pending.size === 0) return
     await new Promise<void>((done) => {
-      const cancel = this.#context.deps.clock.later(SETTLE_TIMEOUT_MS, done)
-      this.#settled = () => {
+      const cancel = this.#context.deps.clock.later(DRAIN_TIMEOUT_MS, done)
+      this.#drained = () => {
         cancel()
         done()
       }
     })
-    this.#settled = undefined
+    this.#drained = undefined
   }
   /**
    * Starts the effects that the previous owner may have left unfinished, except obsolete messages.
@@ -202,7 +202,7 @@ export class Effects {
     if (left > 0) this.#pending.set(sequence, left)
     else {
       this.#pending.delete(sequence)
-      if (this.#pending.size === 0) this.#settled?.()
+      if (this.#pending.size === 0) this.#drained?.()
     }
   }
 
