@@ -1,11 +1,12 @@
 /** The page of one table: its rows as a grid, its columns, and its statistics. */
-import { useRef, useState } from 'preact/hooks'
+import { useState } from 'preact/hooks'
+import type { Table } from '../../../protocol/tables/schema.ts'
 import { call } from '../../api/client.ts'
 import { useQuery } from '../../api/query.ts'
 import { Button } from '../../design/button.tsx'
 import { CopyCall } from '../../design/copy.tsx'
-import { showDone, showError } from '../../design/notify.ts'
-import { Confirm, Menu } from '../../design/overlay.tsx'
+import { showDone } from '../../design/notify.ts'
+import { Confirm, Menu, type MenuItem } from '../../design/overlay.tsx'
 import { Failure, Notice, Skeleton } from '../../design/states.tsx'
 import { Tabs } from '../../design/tabs.tsx'
 import { UntouchedForm } from '../../form/untouched.tsx'
@@ -13,8 +14,9 @@ import { go, place } from '../../router/router.ts'
 import { Page, type PageProps } from '../../shell/page.tsx'
 import { may } from '../../shell/session.ts'
 import { useCommands } from '../../shell/shortcuts.ts'
-import { type ExportFormat, exportRows } from './files/export.ts'
+import type { ExportFormat } from './files/export.ts'
 import { ImportDialog } from './files/import.tsx'
+import { useExport } from './files/use-export.ts'
 import { NewRow } from './row.tsx'
 import { rowQueryOf } from './rows/filter.ts'
 import { RowsPart } from './rows/part.tsx'
@@ -29,8 +31,7 @@ export default function TablePage({ params }: PageProps) {
   const base = `/p/${encodeURIComponent(project)}/tables`
   const { state, reload } = useQuery('table.get', { project, id }, { kinds: ['table'], id })
   const [open, setOpen] = useState<Open>()
-  const [exporting, setExporting] = useState<number>()
-  const stop = useRef<AbortController | undefined>(undefined)
+  const exporting = useExport()
   const editable = may('project.edit')
   const close = (): void => setOpen(undefined)
   useCommands(
@@ -57,24 +58,9 @@ export default function TablePage({ params }: PageProps) {
       </Page>
     )
   const { query } = rowQueryOf(place.value.query, table.schema)
-  const runExport = async (format: ExportFormat): Promise<void> => {
-    const control = new AbortController()
-    stop.current = control
-    setExporting(0)
-    try {
-      const { name, schema } = table
-      const count = await exportRows(
-        { project, id, name, schema, query, format },
-        control.signal,
-        setExporting,
-      )
-      showDone(text.exported(count))
-    } catch (fault) {
-      if (!control.signal.aborted) showError(fault)
-    } finally {
-      setExporting(undefined)
-    }
-  }
+  const { name, schema } = table
+  const runExport = (format: ExportFormat) =>
+    exporting.start({ project, id, name, schema, query }, format)
   const remove = async (): Promise<void> => {
     await call('table.delete', { project, id })
     showDone(text.deleted)
@@ -96,41 +82,7 @@ export default function TablePage({ params }: PageProps) {
               ...(query.sort && { sort: [...query.sort] }),
             }}
           />
-          <Menu
-            label={text.actions}
-            items={[
-              ...(editable
-                ? [
-                    {
-                      label: text.import,
-                      icon: 'upload' as const,
-                      onSelect: () => setOpen('import'),
-                    },
-                  ]
-                : []),
-              {
-                label: text.copyId,
-                icon: 'copy',
-                onSelect: () => navigator.clipboard.writeText(id),
-              },
-              { label: text.exportCsv, icon: 'download', onSelect: () => runExport('csv') },
-              { label: text.exportJson, icon: 'download', onSelect: () => runExport('json') },
-              { label: text.exportLines, icon: 'download', onSelect: () => runExport('jsonl') },
-              ...(editable
-                ? [{ label: text.edit, icon: 'edit' as const, onSelect: () => setOpen('details') }]
-                : []),
-              ...(may('project.admin')
-                ? [
-                    {
-                      label: text.delete,
-                      icon: 'trash' as const,
-                      danger: true,
-                      onSelect: () => setOpen('delete'),
-                    },
-                  ]
-                : []),
-            ]}
-          />
+          <Menu label={text.actions} items={menuItems(id, editable, setOpen, runExport)} />
           {editable && (
             <Button kind="primary" icon="plus" shortcut="c" onClick={() => setOpen('insert')}>
               {text.insert}
@@ -141,55 +93,20 @@ export default function TablePage({ params }: PageProps) {
     >
       {error && <Failure error={error} retry={reload} />}
       {table.description && <p class="soft user-text">{table.description}</p>}
-      {exporting !== undefined && (
+      {exporting.count !== undefined && (
         <Notice>
           <div class="row apart" role="status">
-            {text.exporting(exporting)}
-            <Button onClick={() => stop.current?.abort(new DOMException('stopped', 'AbortError'))}>
-              {text.stop}
-            </Button>
+            {text.exporting(exporting.count)}
+            <Button onClick={exporting.stop}>{text.stop}</Button>
           </div>
         </Notice>
       )}
-      <Tabs
-        label={text.parts}
-        tabs={[
-          {
-            id: 'rows',
-            label: text.rows,
-            content: () => (
-              <RowsPart
-                project={project}
-                table={table}
-                editable={editable}
-                onInsert={() => setOpen('insert')}
-                onImport={() => setOpen('import')}
-              />
-            ),
-          },
-          {
-            id: 'columns',
-            label: text.schema,
-            content: () => (
-              <UntouchedForm record={table}>
-                {(one, onSettled) => (
-                  <SchemaPart
-                    project={project}
-                    table={one}
-                    editable={editable}
-                    onSaved={reload}
-                    onSettled={onSettled}
-                  />
-                )}
-              </UntouchedForm>
-            ),
-          },
-          {
-            id: 'statistics',
-            label: text.statistics,
-            content: () => <StatsPart project={project} id={id} />,
-          },
-        ]}
+      <TableTabs
+        project={project}
+        table={table}
+        editable={editable}
+        onOpen={setOpen}
+        onSaved={reload}
       />
       {open === 'insert' && (
         <NewRow project={project} id={id} schema={table.schema} onClose={close} />
@@ -210,5 +127,90 @@ export default function TablePage({ params }: PageProps) {
         </Confirm>
       )}
     </Page>
+  )
+}
+
+const menuItems = (
+  id: string,
+  editable: boolean,
+  open: (dialog: Open) => void,
+  runExport: (format: ExportFormat) => Promise<void>,
+): MenuItem[] => [
+  ...(editable
+    ? [{ label: text.import, icon: 'upload' as const, onSelect: () => open('import') }]
+    : []),
+  { label: text.copyId, icon: 'copy', onSelect: () => navigator.clipboard.writeText(id) },
+  { label: text.exportCsv, icon: 'download', onSelect: () => runExport('csv') },
+  { label: text.exportJson, icon: 'download', onSelect: () => runExport('json') },
+  { label: text.exportLines, icon: 'download', onSelect: () => runExport('jsonl') },
+  ...(editable
+    ? [{ label: text.edit, icon: 'edit' as const, onSelect: () => open('details') }]
+    : []),
+  ...(may('project.admin')
+    ? [
+        {
+          label: text.delete,
+          icon: 'trash' as const,
+          danger: true,
+          onSelect: () => open('delete'),
+        },
+      ]
+    : []),
+]
+
+function TableTabs({
+  project,
+  table,
+  editable,
+  onOpen,
+  onSaved,
+}: {
+  readonly project: string
+  readonly table: Table
+  readonly editable: boolean
+  onOpen(dialog: Open): void
+  onSaved(): void
+}) {
+  return (
+    <Tabs
+      label={text.parts}
+      tabs={[
+        {
+          id: 'rows',
+          label: text.rows,
+          content: () => (
+            <RowsPart
+              project={project}
+              table={table}
+              editable={editable}
+              onInsert={() => onOpen('insert')}
+              onImport={() => onOpen('import')}
+            />
+          ),
+        },
+        {
+          id: 'columns',
+          label: text.schema,
+          content: () => (
+            <UntouchedForm record={table}>
+              {(one, onSettled) => (
+                <SchemaPart
+                  project={project}
+                  table={one}
+                  editable={editable}
+                  onSaved={onSaved}
+                  onSettled={onSettled}
+                />
+              )}
+            </UntouchedForm>
+          ),
+        },
+        {
+          id: 'statistics',
+          label: text.statistics,
+          content: () => <StatsPart project={project} id={table.id} />,
+        },
+      ]}
+    />
   )
 }

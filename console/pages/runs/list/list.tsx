@@ -26,6 +26,7 @@ import { useLines } from './lines.tsx'
 import { type ListedRun, listedRun, runPacking } from './listed-run.ts'
 import { useNames } from './names.ts'
 import { useColumns } from './preferences.ts'
+import { bulkMenuItems, Selection } from './selection.tsx'
 import { listText as text } from './text.ts'
 import { FilterDialog, Filters } from './toolbar.tsx'
 
@@ -35,7 +36,7 @@ const LINE_PX = 42
 const NEAR_TOP_PX = 60
 const COMMAND = `run start --definition-id <workflow> --input '{}'`
 
-type Open =
+type OpenDialog =
   | { readonly kind: 'filters' | 'columns' }
   | { readonly kind: 'bulk'; readonly action: BulkAction; readonly by: 'filter' | 'selection' }
 
@@ -53,22 +54,18 @@ export default function RunsPage({ params }: PageProps) {
   const frame = useRef<HTMLDivElement>(null)
   const scroller = (): Element | null | undefined => frame.current?.querySelector('.virtual')
   const isAtTop = (): boolean => (scroller()?.scrollTop ?? 0) < NEAR_TOP_PX
-  const changes = useRunChanges(
-    project,
-    (id) => items.indexOf(id) >= 0,
-    isAtTop,
-    () => {
-      changes.forget()
-      list.restart()
-      count.reload()
-    },
-  )
+  const restart = (): void => {
+    changes.forget()
+    list.restart()
+    count.reload()
+  }
+  const changes = useRunChanges(project, (id) => items.indexOf(id) >= 0, isAtTop, restart)
   const names = useNames(project)
   const [stored, storeColumns] = useColumns(project)
   const chosen = chosenColumns(stored)
   const [selected, setSelected] = useState<ReadonlyMap<string, ListedRun>>(new Map())
   const [current, setCurrent] = useState<string>()
-  const [open, setOpen] = useState<Open>()
+  const [open, setOpen] = useState<OpenDialog>()
   useEffect(() => setSelected(new Map()), [query.toString()])
   const at = items.indexOf(current)
   const move = (by: number) => () => {
@@ -134,24 +131,7 @@ export default function RunsPage({ params }: PageProps) {
               {text.count(counted.count, counted.more)}
             </span>
           )}
-          <Views
-            project={project}
-            list="runs"
-            none={text.viewNone}
-            current={query.get('view') ?? ''}
-            shown={{ filter: { ...filter }, sort: { ...sort }, columns: [...chosen] }}
-            onApply={(view, saved) =>
-              saved
-                ? setQuery({ view: view?.id })
-                : setQuery(
-                    {
-                      ...queryOf(view?.filter ?? {}, view?.sort as RunSort | undefined),
-                      view: view?.id ?? '',
-                    },
-                    { push: true },
-                  )
-            }
-          />
+          <SavedViews project={project} filter={filter} sort={sort} columns={chosen} />
           <CopyCall name="run.list" input={input as never} />
           <IconButton
             icon="tables"
@@ -159,7 +139,10 @@ export default function RunsPage({ params }: PageProps) {
             onClick={() => setOpen({ kind: 'columns' })}
           />
           {operates && (
-            <Menu label={text.allMatching} items={actionsOf(bulk('filter'), text.allMatching)} />
+            <Menu
+              label={text.allMatching}
+              items={bulkMenuItems(bulk('filter'), text.allMatching)}
+            />
           )}
         </>
       }
@@ -185,9 +168,7 @@ export default function RunsPage({ params }: PageProps) {
               icon="reload"
               onClick={() => {
                 scroller()?.scrollTo(0, 0)
-                changes.forget()
-                list.restart()
-                count.reload()
+                restart()
               }}
             >
               {text.news(changes.news.value, changes.news.value === MAX_NEWS)}
@@ -196,22 +177,13 @@ export default function RunsPage({ params }: PageProps) {
         )}
         {error && <Failure error={error} retry={list.reload} />}
         {items.length === 0 ? (
-          loading ? (
-            <Skeleton lines={12} />
-          ) : filtered ? (
-            <Empty icon="filter" title={text.noMatch}>
-              <Button onClick={() => setQuery({ ...queryOf({}, sort), view: '' })}>
-                {text.clear}
-              </Button>
-            </Empty>
-          ) : (
-            !error && (
-              <Empty icon="runs" title={text.none}>
-                <p>{text.noneHint}</p>
-                <Code>{commandOf(COMMAND, project)}</Code>
-              </Empty>
-            )
-          )
+          <NoRuns
+            project={project}
+            loading={loading}
+            filtered={filtered}
+            failed={error !== undefined}
+            sort={sort}
+          />
         ) : (
           <VirtualList
             items={items}
@@ -271,41 +243,66 @@ function useShown<T>({ state }: Listing<T>): Pages<T> {
   return shown.value
 }
 
-const actionsOf = (act: (action: BulkAction) => () => void, about: string) => [
-  { label: `${text.retry}: ${about}`, icon: 'reload' as const, onSelect: act('retry') },
-  { label: `${text.resume}: ${about}`, icon: 'start' as const, onSelect: act('resume') },
-  {
-    label: `${text.cancel}: ${about}`,
-    icon: 'stop' as const,
-    danger: true,
-    onSelect: act('cancel'),
-  },
-]
-
-const Selection = ({
-  count,
-  act,
-  onAll,
-  onNone,
+/** The saved views of the list. The view that is shown can be saved. */
+function SavedViews({
+  project,
+  filter,
+  sort,
+  columns,
 }: {
-  readonly count: number
-  readonly act: (action: BulkAction) => () => void
-  readonly onAll: () => void
-  readonly onNone: () => void
-}) => (
-  <div class="row selection" role="region" aria-label={text.actions}>
-    <strong role="status">{text.selected(count)}</strong>
-    <Button onClick={act('retry')}>{text.retry}</Button>
-    <Button onClick={act('resume')}>{text.resume}</Button>
-    <Button danger onClick={act('cancel')}>
-      {text.cancel}
-    </Button>
-    <span class="grow" />
-    <Button kind="quiet" onClick={onAll}>
-      {text.selectAll}
-    </Button>
-    <Button kind="quiet" onClick={onNone}>
-      {text.unselect}
-    </Button>
-  </div>
-)
+  readonly project: string
+  readonly filter: ReturnType<typeof filterOf>
+  readonly sort: RunSort
+  readonly columns: readonly string[]
+}) {
+  return (
+    <Views
+      project={project}
+      list="runs"
+      none={text.viewNone}
+      current={place.value.query.get('view') ?? ''}
+      shown={{ filter: { ...filter }, sort: { ...sort }, columns: [...columns] }}
+      onApply={(view, saved) =>
+        saved
+          ? setQuery({ view: view?.id })
+          : setQuery(
+              {
+                ...queryOf(view?.filter ?? {}, view?.sort as RunSort | undefined),
+                view: view?.id ?? '',
+              },
+              { push: true },
+            )
+      }
+    />
+  )
+}
+
+/** Shown in place of the list while it has no runs. */
+function NoRuns({
+  project,
+  loading,
+  filtered,
+  failed,
+  sort,
+}: {
+  readonly project: string
+  readonly loading: boolean
+  readonly filtered: boolean
+  readonly failed: boolean
+  readonly sort: RunSort
+}) {
+  if (loading) return <Skeleton lines={12} />
+  if (filtered)
+    return (
+      <Empty icon="filter" title={text.noMatch}>
+        <Button onClick={() => setQuery({ ...queryOf({}, sort), view: '' })}>{text.clear}</Button>
+      </Empty>
+    )
+  if (failed) return null
+  return (
+    <Empty icon="runs" title={text.none}>
+      <p>{text.noneHint}</p>
+      <Code>{commandOf(COMMAND, project)}</Code>
+    </Empty>
+  )
+}
