@@ -150,15 +150,7 @@ export async function workflowNamed(
 const inlineRun: Prepare = (edge, call, identity, origin) => {
   const { project, body } = call
   const spec = body['spec'] as Spec | undefined
-  if (
-    !project ||
-    !spec ||
-    (workflowsNamed(spec).length === 0 &&
-      agentsNamed(spec.steps, '').length === 0 &&
-      !refuseActions(edge, call.caller, spec) &&
-      !refuseProvider(edge.world.settings, spec))
-  )
-    return NOTHING
+  if (!project || !spec || !needsCheck(edge, call, spec)) return NOTHING
   return andThen(checkDefinition(edge, call, identity, origin), (checked) =>
     isRefusal(checked)
       ? checked
@@ -167,6 +159,12 @@ const inlineRun: Prepare = (edge, call, identity, origin) => {
         ),
   )
 }
+/** Whether a spec contains anything that `inlineRun` refuses or loads. */
+const needsCheck = (edge: Edge, { caller }: Call, spec: Spec): boolean =>
+  workflowsNamed(spec).length > 0 ||
+  agentsNamed(spec.steps, '').length > 0 ||
+  refuseActions(edge, caller, spec) !== undefined ||
+  refuseProvider(edge.world.settings, spec) !== undefined
 /**
  * Refuses a definition with an unknown agent or provider, or with an action that its steps or the
  * caller may not call.
@@ -177,10 +175,8 @@ const checkDefinition: Prepare = async (edge, { project, body, caller }) => {
     refuseActions(edge, caller, { ...(steps && { steps }), ...(cleanup && { cleanup }) }, 'spec') ??
     refuseProvider(edge.world.settings, { ...(defaults && { defaults }) }, 'spec')
   if (refused) return refused
-  return (
-    (project && steps && (await refuseUnknownAgents(edge, project.id, { steps }, 'spec'))) ??
-    NOTHING
-  )
+  if (!project || !steps) return NOTHING
+  return (await refuseUnknownAgents(edge, project.id, { steps }, 'spec')) ?? NOTHING
 }
 
 /**
@@ -238,8 +234,8 @@ async function reserveHandle(edge: Edge, call: Call, origin: Origin): Promise<Pr
  * Returns the caller's permissions as input for a command that grants permissions. The actor
  * refuses to grant a permission that the caller lacks.
  */
-const holds = ({ caller }: Call): Holds => ({ holds: [...caller.permissions] })
-const addHeldPermissions: Prepare = (_, call) => ({ input: { ...holds(call) } })
+const heldPermissions = ({ caller }: Call): Holds => ({ holds: [...caller.permissions] })
+const addHeldPermissions: Prepare = (_, call) => ({ input: { ...heldPermissions(call) } })
 
 const makeKey = (
   { world }: Edge,
@@ -250,7 +246,12 @@ const makeKey = (
 ): Prepared => {
   const { key, hash, key_prefix } = newKey(world, project, seed, kind)
   return {
-    input: { hash, key_prefix, ...(seed !== undefined && { derived: true }), ...holds(call) },
+    input: {
+      hash,
+      key_prefix,
+      ...(seed !== undefined && { derived: true }),
+      ...heldPermissions(call),
+    },
     reply: { key },
   }
 }
@@ -262,12 +263,9 @@ const makeKey = (
 async function askPeople(edge: Edge, { project, body }: Call): Promise<Prepared | Refusal> {
   if (!project) return {}
   const asked = body as CreateInteraction
-  return (
-    (await checkPeople(edge, project.id, asked)) ??
-    (await refuseCallback(edge.world, asked)) ?? {
-      input: sealedCallback(edge.world, project.id, asked),
-    }
-  )
+  const refused =
+    (await checkPeople(edge, project.id, asked)) ?? (await refuseCallback(edge.world, asked))
+  return refused ?? { input: sealedCallback(edge.world, project.id, asked) }
 }
 const executesOf = ({ permissions }: Call['caller']): readonly string[] =>
   [...permissions].filter((permission) => permission.startsWith('actions.execute.'))
@@ -276,12 +274,12 @@ const executesOf = ({ permissions }: Call['caller']): readonly string[] =>
  * and the actions that the caller may execute. Also checks the scope role of the caller's key.
  */
 async function answerAs(edge: Edge, { project, caller }: Call): Promise<Prepared | Refusal> {
-  const input = project ? await rolesOf(edge, project.id, caller) : { roles: [] }
-  return isRefusal(input)
-    ? input
-    : ((project && (await checkScope(edge, project.id, caller))) ?? {
-        input: { executes: executesOf(caller), ...input },
-      })
+  const executes = executesOf(caller)
+  if (!project) return { input: { executes, roles: [] } }
+  const roles = await rolesOf(edge, project.id, caller)
+  if (isRefusal(roles)) return roles
+  const refused = await checkScope(edge, project.id, caller)
+  return refused ?? { input: { executes, ...roles } }
 }
 
 const preparations: Readonly<Record<string, Prepare>> = {

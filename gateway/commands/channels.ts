@@ -29,20 +29,20 @@ type Known = { readonly organization: OrganizationDirectory; readonly project: P
 async function directories({ directory }: Edge, { project }: Call): Promise<Known | Refusal> {
   const organization = await directory.organization()
   if (isRefusal(organization)) return organization
-  const own_project = await directory.project(project?.id ?? '')
-  return isRefusal(own_project) ? own_project : { organization, project: own_project }
+  const own = await directory.project(project?.id ?? '')
+  return isRefusal(own) ? own : { organization, project: own }
 }
 
 function personOf({ organization, project }: Known, id: string): Person | undefined {
-  const party = activePrincipal(project, organization, id)
-  return party && { id, kind: party.kind === 'agent' ? 'agent' : 'user' }
+  const principal = activePrincipal(project, organization, id)
+  return principal && { id, kind: principal.kind === 'agent' ? 'agent' : 'user' }
 }
 
 /**
  * Returns the active principal with this id if it may become a member. An agent must also have the
  * status `active`.
  */
-function newcomer(known: Known, id: string): Person | undefined {
+function eligibleMember(known: Known, id: string): Person | undefined {
   const person = personOf(known, id)
   return person?.kind === 'agent' && getOwn(known.project.agents, id)?.status !== 'active'
     ? undefined
@@ -69,7 +69,7 @@ async function create(
   if (isRefusal(known)) return known
   const wanted = (call.body['member_ids'] ?? []) as readonly string[]
   const found = wanted.map((id) =>
-    id === call.caller.principal.id ? undefined : newcomer(known, id),
+    id === call.caller.principal.id ? undefined : eligibleMember(known, id),
   )
   const faults = wanted.flatMap((id, index) =>
     found[index] || id === call.caller.principal.id
@@ -134,7 +134,7 @@ async function addMember(
   if (isRefusal(known)) return known
   const { user_id, agent_id, member_id } = call.body
   const id = String(user_id ?? agent_id ?? member_id)
-  const person = newcomer(known, id)
+  const person = eligibleMember(known, id)
   if (!person) return {}
   return {
     input: { person },

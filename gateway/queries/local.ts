@@ -106,7 +106,7 @@ const credentialOf = ({ id, name, expires_at, last_used_at }: ApiKey, now: numbe
  * Returns whether a project has a tag, given as `key` or as `key:value`. The key may itself contain
  * colons.
  */
-const tagged = ({ tags = {} }: Project, term: string): boolean =>
+const hasTag = ({ tags = {} }: Project, term: string): boolean =>
   Object.hasOwn(tags, term) ||
   Object.entries(tags).some(([key, value]) => `${key}:${value}` === term)
 function projectFilter(
@@ -122,21 +122,21 @@ function projectFilter(
     [project.name, project.handle, project.description ?? ''].some((text) =>
       text.toLowerCase().includes(needle),
     ) &&
-    terms.every((term) => tagged(project, term))
+    terms.every((term) => hasTag(project, term))
 }
-const shown = ({ state }: PrincipalRecord, disabled: boolean | undefined): boolean =>
+const isVisible = ({ state }: PrincipalRecord, disabled: boolean | undefined): boolean =>
   state === 'active' || (state === 'disabled' && disabled === true)
 /**
  * Returns whether a principal is listed. Without `kind`, people are not listed, because some
  * clients do not support principals of the kind `user`.
  */
-const listed = (
+const isListed = (
   principal: PrincipalRecord,
   { kind, include_disabled }: Input<Api['principal.list']>,
 ): boolean =>
   (kind === undefined ? principal.kind !== 'user' : principal.kind === kind) &&
-  shown(principal, include_disabled)
-const live = (known: OrganizationDirectory, id = ''): Project | undefined => {
+  isVisible(principal, include_disabled)
+const liveProject = (known: OrganizationDirectory, id = ''): Project | undefined => {
   const project = getOwn(known.projects, id)
   return project?.deleted ? undefined : project
 }
@@ -152,7 +152,7 @@ async function everyRole<T>(
 ): Promise<T | Refusal> {
   const { brand } = context.world.settings
   const [organization, home] = await Promise.all([
-    organizationOf(context, (known) => live(known, context.project)),
+    organizationOf(context, (known) => liveProject(known, context.project)),
     projectOf(context, ({ id, roles }) =>
       Object.values(roles).map((role) => roleRecord(role, id, brand)),
     ),
@@ -178,7 +178,7 @@ export const localQueries: Readonly<Record<string, LocalQuery>> = {
     ),
   ),
   'project.get': answer<'project.get'>((context) =>
-    organizationOf(context, (known) => orNotFound(live(known, context.project))),
+    organizationOf(context, (known) => orNotFound(liveProject(known, context.project))),
   ),
   'project.capabilities': answer<'project.capabilities'>(async ({ caller: { permissions } }) => ({
     can_manage_project: permissions.has('project.admin'),
@@ -203,7 +203,7 @@ export const localQueries: Readonly<Record<string, LocalQuery>> = {
   'principal.list': answer<'principal.list'>((context, input) =>
     projectOf(context, ({ principals }) => ({
       items: newestFirst(
-        Object.values(principals).filter((principal) => listed(principal, input)),
+        Object.values(principals).filter((principal) => isListed(principal, input)),
       ).slice(0, input.limit ?? DEFAULT_LIMIT),
     })),
   ),
@@ -217,7 +217,7 @@ export const localQueries: Readonly<Record<string, LocalQuery>> = {
         context,
         'user.list',
         Object.values(principals).filter(
-          (one) => one.kind === 'user' && shown(one, include_disabled),
+          (one) => one.kind === 'user' && isVisible(one, include_disabled),
         ),
       ),
     ),

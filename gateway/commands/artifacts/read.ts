@@ -30,7 +30,7 @@ const unavailable = refuse('artifact_storage_unavailable')
 type Kept = Extract<ArtifactState, { readonly blob: string }>
 
 /** Returns an artifact that was neither deleted nor abandoned, and the name of its blob. */
-async function find(world: World, project: string, id: string): Promise<Kept | Refusal> {
+async function findKept(world: World, project: string, id: string): Promise<Kept | Refusal> {
   if (!isId(id, 'artifact')) return missing
   const kept = await world.ask(artifactAt(project, id), 'content', {})
   if (kept && isRefusal(kept)) return kept
@@ -43,7 +43,7 @@ async function find(world: World, project: string, id: string): Promise<Kept | R
  * message, and whether the message still names the artifact. The worker of an environment reads no
  * messages.
  */
-async function privateTo(edge: Edge, call: Call, kept: Kept): Promise<Refusal | undefined> {
+async function refusePrivate(edge: Edge, call: Call, kept: Kept): Promise<Refusal | undefined> {
   const { caller } = call
   const { visibility, owned_by, id } = kept.artifact
   if (visibility !== 'private' || owned_by === caller.principal.id) return undefined
@@ -60,7 +60,7 @@ async function privateTo(edge: Edge, call: Call, kept: Kept): Promise<Refusal | 
   }
   return missing
 }
-const ready = (kept: Kept): Kept | Refusal => (kept.state === 'pending' ? notReady : kept)
+const requireReady = (kept: Kept): Kept | Refusal => (kept.state === 'pending' ? notReady : kept)
 /**
  * Returns `not_found` for an artifact of a session that the caller may not read. Such an artifact
  * is readable by the readers of the session and by the artifact's owner.
@@ -77,11 +77,12 @@ export async function refuseUnreadable(
   const closed = await edge.sessionVisibility.check(scopeId(edge, call), { session_id }, caller)
   return closed?.refused === 'not_found' ? missing : closed
 }
-async function findFor(edge: Edge, call: Call): Promise<Kept | Refusal> {
-  const found = await find(edge.world, scopeId(edge, call), call.slots['artifact_id'] ?? '')
+async function findReadable(edge: Edge, call: Call): Promise<Kept | Refusal> {
+  const found = await findKept(edge.world, scopeId(edge, call), call.slots['artifact_id'] ?? '')
   if (isRefusal(found)) return found
-  const closed = (await privateTo(edge, call, found)) ?? (await refuseUnreadable(edge, call, found))
-  return closed ?? ready(found)
+  const closed =
+    (await refusePrivate(edge, call, found)) ?? (await refuseUnreadable(edge, call, found))
+  return closed ?? requireReady(found)
 }
 
 /**
@@ -89,7 +90,7 @@ async function findFor(edge: Edge, call: Call): Promise<Kept | Refusal> {
  * the caller loses its access during the download.
  */
 export async function sendArtifact(edge: Edge, call: Call): Promise<Answer | Refusal> {
-  const found = await findFor(edge, call)
+  const found = await findReadable(edge, call)
   if (isRefusal(found)) return found
   const sent = await send(edge.world, found, call.incoming, call.query['download'] === true)
   if (isRefusal(sent) || !sent.content) return sent
@@ -145,7 +146,7 @@ async function* reported(
 
 /** Returns the record of an artifact, or `not_found` while its upload has not ended. */
 export async function readArtifact(edge: Edge, call: Call): Promise<ArtifactRecord | Refusal> {
-  const found = await findFor(edge, call)
+  const found = await findReadable(edge, call)
   return !isRefusal(found) ? found.artifact : found === notReady ? missing : found
 }
 
@@ -159,7 +160,7 @@ const DOWNLOADS = '/v1/artifact-downloads'
  */
 export async function signArtifact(edge: Edge, call: Call): Promise<SignedUrl | Refusal> {
   const { world } = edge
-  const found = await findFor(edge, call)
+  const found = await findReadable(edge, call)
   if (isRefusal(found)) return found
   const { standard, most } = limits.signed
   const seconds = Math.min(Number(call.body['ttl_seconds'] ?? standard), most)
@@ -182,8 +183,8 @@ export const downloadArtifact =
     if (!content) return missing
     const [project, id, expires] = content as [string, string, number]
     if (world.now() >= expires) return missing
-    const found = await find(world, project, id)
-    const artifact = isRefusal(found) ? found : ready(found)
+    const found = await findKept(world, project, id)
+    const artifact = isRefusal(found) ? found : requireReady(found)
     return isRefusal(artifact) ? artifact : send(world, artifact, incoming, false)
   }
 
