@@ -61,6 +61,7 @@ const actions = {
     return { content: content.toString('base64'), size: content.length, truncated: false }
   },
   'environment.files.write': ({ path, content }: { path?: unknown; content?: unknown }) => {
+    if (path === 'src/refused.txt') throw new RangeError('the disk is full')
     files.set(String(path), Buffer.from(String(content), 'base64').toString())
     return { path }
   },
@@ -171,6 +172,15 @@ async function tryOut(browser: Browser): Promise<void> {
     await dropFiles(page.locator('.files'), [{ name: 'b.txt', type: 'text/plain', content: 'B' }])
     await page.getByRole('button', { name: 'b.txt', exact: true }).waitFor()
     t.equal(files.get('src/b.txt'), 'B')
+    await dropFiles(page.locator('.files'), [
+      { name: 'refused.txt', type: 'text/plain', content: 'C' },
+      { name: 'c.txt', type: 'text/plain', content: 'C' },
+    ])
+    await page.getByText('the disk is full').waitFor()
+    const listed = page.waitForResponse((response) => response.url().includes('files.list'))
+    await page.getByRole('button', { name: 'Read again' }).click()
+    await listed
+    await page.getByText('the disk is full').waitFor()
     await page.getByRole('button', { name: 'Delete new.json' }).click()
     await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
     await page.getByRole('button', { name: 'new.json', exact: true }).waitFor({ state: 'detached' })

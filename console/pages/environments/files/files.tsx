@@ -1,6 +1,7 @@
 /** The files of an environment's workspace: folders, previews, download, upload, deletion. */
 
 import { useEffect, useRef, useState } from 'preact/hooks'
+import { ApiError } from '../../../api/client.ts'
 import { Button, IconButton } from '../../../design/button.tsx'
 import { Confirm } from '../../../design/overlay.tsx'
 import { Empty, Failure, Notice, Skeleton } from '../../../design/states.tsx'
@@ -60,12 +61,22 @@ function Files({ of }: { readonly of: Workspace }) {
   const path = query.get('path') ?? ''
   const file = query.get('file') ?? ''
   const [deleting, setDeleting] = useState<Entry>()
-  const { folder, loading, error, reload, fail } = useFolder(of, path)
+  const { folder, loading, error, reload } = useFolder(of, path)
+  /** The fault of the last upload, until the user continues. */
+  const [failed, setFailed] = useState<ApiError>()
+  useEffect(() => setFailed(undefined), [path])
   const { progress, upload, download } = useTransfers(of)
   const mayWrite = may('actions.execute.environment.files.write')
   const mayDelete = may('actions.execute.environment.files.delete')
-  const send = (files: readonly File[]): void =>
-    void upload(path, files).finally(reload).catch(fail)
+  const send = (files: readonly File[]): void => {
+    setFailed(undefined)
+    void upload(path, files)
+      .catch((fault: unknown) => {
+        if (!(fault instanceof ApiError)) throw fault
+        setFailed(fault)
+      })
+      .finally(reload)
+  }
   const { over, target } = useFileDrop(mayWrite, send)
   const opened = folder?.entries.find((entry) => entry.path === file && !entry.dir)
   return (
@@ -79,6 +90,7 @@ function Files({ of }: { readonly of: Workspace }) {
         </div>
       </div>
       <div role="status">{progress !== '' && <Notice>{progress}</Notice>}</div>
+      {failed && <Failure error={failed} />}
       {error && <Failure error={error} retry={reload} />}
       {!folder && loading && !error && <Skeleton lines={8} />}
       {folder?.note && <Notice>{folder.note}</Notice>}

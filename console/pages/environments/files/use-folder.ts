@@ -8,8 +8,6 @@ export interface LoadedFolder {
   readonly loading: boolean
   readonly error: ApiError | undefined
   reload(): void
-  /** Shows the fault of an operation in the folder until it is loaded again. */
-  fail(fault: unknown): void
 }
 
 /** Loads a folder of a workspace, and loads it again when `reload` is called. */
@@ -19,10 +17,6 @@ export function useFolder(of: Workspace, path: string): LoadedFolder {
   const [loading, setLoading] = useState(true)
   const [loads, setLoads] = useState(0)
   const { project, id } = of
-  const fail = (fault: unknown): void => {
-    if (!(fault instanceof ApiError)) throw fault
-    setError(fault)
-  }
   useEffect(() => {
     let current = true
     setLoading(true)
@@ -44,7 +38,6 @@ export function useFolder(of: Workspace, path: string): LoadedFolder {
     folder: loaded?.path === path ? loaded.of : undefined,
     loading,
     error,
-    reload: () => setLoads(loads + 1),
-    fail,
+    reload: () => setLoads((before) => before + 1),
   }
 }
