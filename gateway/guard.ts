@@ -1,7 +1,7 @@
 /**
  * Checks the admission of a request again: while its stream is open or its file is sent, after its
- * upload, and before a response that required a wait. A caller that would no longer be admitted receives no further
- * data. The first admission is in `admission.ts`.
+ * upload, and before a response that required a wait. A caller that would no longer be admitted
+ * receives no further data. The first admission is in `admission.ts`.
  */
 import { errors, isRefusal, type Refusal } from '../protocol/errors.ts'
 import type { Caller } from './auth/authenticate.ts'
