@@ -100,29 +100,24 @@ export function createGateway(
       if (service.stopping) return
       service.leaving = service.stopping = true
       if (listening) uWS.us_listen_socket_close(listening)
-      const end = world.monotonic() + grace
-      const finished = (): Promise<void> =>
-        new Promise((resolve) => {
-          const cancel = world.later(Math.max(0, end - world.monotonic()), resolve)
-          service.idle = () => {
-            cancel()
-            resolve()
-          }
-          if (service.inFlight === 0) service.idle()
-        })
-      await finished()
+      const finished = new Promise<void>((resolve) => {
+        const cancel = world.later(grace, resolve)
+        service.idle = () => {
+          cancel()
+          resolve()
+        }
+        if (service.inFlight === 0) service.idle()
+      })
+      await finished
       multiplex.stop()
       edge.followers.stop()
       sessions.stop()
       mcp.stop()
       for (const socket of sockets) await socket.stop()
       touches.close()
-      // Further requests may have arrived on open connections, or may still be unread. After two
-      // turns of the event loop, uWS has read them, and has sent the corked data of responses.
-      do {
-        await finished()
-        for (let turn = 0; turn < 2; turn++) await new Promise((next) => setImmediate(next))
-      } while (service.inFlight > 0 && world.monotonic() < end)
+      // uWS sends corked data at the end of this turn of the event loop, so the app is closed only
+      // afterwards.
+      await new Promise((resolve) => setImmediate(resolve))
       app.close()
     },
   }

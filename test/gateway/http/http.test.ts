@@ -2,12 +2,9 @@
  * The HTTP edge over real sockets: routing, validation, errors, retries, caches and graceful
  * shutdown.
  */
-import { once } from 'node:events'
-import http from 'node:http'
 import net from 'node:net'
 import { Validator } from '@seriousme/openapi-schema-validator'
 import t, { type Test } from 'tap'
-import { WebSocket } from 'ws'
 import { refuse } from '../../../protocol/errors.ts'
 import { type Body, gateway, home, RUN, type TestGateway, until } from '../support/edge-world.ts'
 import { ORG } from '../support/given.ts'
@@ -589,41 +586,3 @@ t.test(
     await stopped
   },
 )
-
-t.test('on stop, requests that arrive while the workers leave are answered', async (t) => {
-  const at = await gateway()
-  const finish: Record<string, () => void> = {}
-  const pending = (name: string, reply: object) => {
-    at.on[name] = () => new Promise((resolve) => (finish[name] = () => resolve({ reply })))
-  }
-  pending('worker.register', refuse('not_found'))
-  pending('run.cancel', run)
-  const headers = { authorization: `Bearer ${at.root}` }
-  const agent = new http.Agent({ keepAlive: true, maxSockets: 1 })
-  const send = (method: string, path: string) =>
-    new Promise<number | undefined>((resolve, reject) => {
-      const to = { host: '127.0.0.1', port: at.port, agent, method, path, headers }
-      const request = http.request(to, (answer) =>
-        answer.resume().on('end', () => resolve(answer.statusCode)),
-      )
-      request.on('error', reject).end()
-    })
-  t.equal(await send('GET', '/healthz'), 200)
-  const path = `ws://127.0.0.1:${at.port}/v1/projects/default/workers/socket`
-  const worker = new WebSocket(path, { headers })
-  await once(worker, 'open')
-  worker.send(
-    JSON.stringify({ type: 'worker.register', message_id: 'r', worker_instance_id: 'box' }),
-  )
-  await until(() => finish['worker.register'] !== undefined)
-  const stopped = at.server.stop()
-  const waiting = send('POST', `/v1/projects/default/runs/${RUN}/cancel`)
-  await until(() => finish['run.cancel'] !== undefined)
-  finish['worker.register']?.()
-  await once(worker, 'close')
-  for (let turn = 0; turn < 10; turn++) await new Promise(setImmediate)
-  finish['run.cancel']?.()
-  t.equal(await waiting, 200)
-  await stopped
-  agent.destroy()
-})
