@@ -1,4 +1,5 @@
 /** The page of artifacts: a list with filters, the quota, and uploads by button or by dropping. */
+
 import { useRef } from 'preact/hooks'
 import type { CallReply } from '../../api/client.ts'
 import { useList, useQuery } from '../../api/query.ts'
@@ -10,6 +11,7 @@ import { Failure } from '../../design/states.tsx'
 import { designText } from '../../design/text.ts'
 import { Time } from '../../design/time.tsx'
 import { useFileDrop } from '../../files/drop.ts'
+import { FileInput } from '../../files/file-input.tsx'
 import { go, place, setQuery } from '../../router/router.ts'
 import { Page, PageAction, type PageProps } from '../../shell/page.tsx'
 import { rowLink, useRowKeys } from '../../shell/row-keys.ts'
@@ -141,16 +143,10 @@ export default function ArtifactsPage({ params }: PageProps) {
     >
       <div class={over ? 'stack drop over' : 'stack drop'} {...target}>
         {over && <div class="drop-here">{text.dropNow}</div>}
-        <input
-          ref={picker}
-          type="file"
-          multiple
-          hidden
-          aria-label={text.upload}
-          onChange={({ currentTarget }) => {
-            uploadFiles(project, [...(currentTarget.files ?? [])])
-            currentTarget.value = ''
-          }}
+        <FileInput
+          picker={picker}
+          label={text.upload}
+          onPick={(files) => uploadFiles(project, files)}
         />
         <div class="row filters">
           <SelectField

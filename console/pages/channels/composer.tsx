@@ -2,6 +2,7 @@
  * The field for writing a message, with mentions, files, and a draft that survives a reload. Files
  * are uploaded as artifacts and referenced in the metadata of the message.
  */
+
 import type { RefObject } from 'preact'
 import { useId, useRef, useState } from 'preact/hooks'
 import type { ArtifactReference } from '../../../protocol/artifacts/reference.ts'
@@ -11,6 +12,7 @@ import { Button, IconButton } from '../../design/button.tsx'
 import { Icon } from '../../design/icons.tsx'
 import { showError } from '../../design/notify.ts'
 import { useFileDrop } from '../../files/drop.ts'
+import { FileInput } from '../../files/file-input.tsx'
 import { useDraft } from '../../shell/drafts.ts'
 import { may } from '../../shell/session.ts'
 import { complete, type Mentionable, matching, mentionAt, referenceOf } from './mention.ts'
@@ -256,16 +258,7 @@ export function Composer({
         </span>
         {mayAttach && (
           <>
-            <input
-              ref={picker}
-              type="file"
-              multiple
-              hidden
-              onChange={({ currentTarget }) => {
-                void uploads.add([...(currentTarget.files ?? [])])
-                currentTarget.value = ''
-              }}
-            />
+            <FileInput picker={picker} onPick={(files) => void uploads.add(files)} />
             <IconButton icon="upload" label={text.attach} onClick={() => picker.current?.click()} />
           </>
         )}

@@ -6,6 +6,7 @@ import { Button, IconButton } from '../../../design/button.tsx'
 import { Confirm } from '../../../design/overlay.tsx'
 import { Empty, Failure, Notice, Skeleton } from '../../../design/states.tsx'
 import { useFileDrop } from '../../../files/drop.ts'
+import { FileInput } from '../../../files/file-input.tsx'
 import { Preview } from '../../../preview/preview.tsx'
 import { place, setQuery } from '../../../router/router.ts'
 import { may } from '../../../shell/session.ts'
@@ -143,18 +144,7 @@ function FilePicker({
           {text.upload}
         </Button>
       )}
-      <input
-        ref={picker}
-        type="file"
-        multiple
-        hidden
-        aria-label={text.upload}
-        onChange={({ currentTarget }) => {
-          const files = [...(currentTarget.files ?? [])]
-          currentTarget.value = ''
-          onPick(files)
-        }}
-      />
+      <FileInput picker={picker} label={text.upload} onPick={onPick} />
     </>
   )
 }

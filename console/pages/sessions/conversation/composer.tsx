@@ -2,6 +2,7 @@
  * The field for messages. Its draft survives reloads, and files can be attached. A turn in progress
  * can be given more messages, or be cancelled.
  */
+
 import type { RefObject } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { TranscriptTurn } from '../../../../protocol/sessions/schema.ts'
@@ -13,6 +14,7 @@ import { showDone, showError } from '../../../design/notify.ts'
 import { Confirm } from '../../../design/overlay.tsx'
 import { Duration } from '../../../design/time.tsx'
 import { usePageDrop } from '../../../files/drop.ts'
+import { FileInput } from '../../../files/file-input.tsx'
 import { useDraft } from '../../../shell/drafts.ts'
 import { formatBytes } from '../../../text/format.ts'
 import type { FollowedSession } from './followed.ts'
@@ -260,18 +262,7 @@ function FileButton({ onFiles }: { readonly onFiles: (files: readonly File[]) =>
   const input = useRef<HTMLInputElement>(null)
   return (
     <>
-      <input
-        ref={input}
-        type="file"
-        multiple
-        hidden
-        aria-label={text.files}
-        onChange={({ currentTarget }) => {
-          onFiles([...(currentTarget.files ?? [])])
-          // Allows the same file to be selected again.
-          currentTarget.value = ''
-        }}
-      />
+      <FileInput picker={input} label={text.files} onPick={onFiles} />
       <Button icon="upload" onClick={() => input.current?.click()}>
         {text.attach}
       </Button>
