@@ -176,9 +176,9 @@ export const showSession =
   async (incoming) => {
     const { world, limits, authentication } = edge
     const host = incoming.header('host')
-    const nobody = { status: 200, headers: NO_STORE, body: anonymousIdentity(world, host) }
+    const signedOut = { status: 200, headers: NO_STORE, body: anonymousIdentity(world, host) }
     const hash = sessionCookieOf(world, incoming)
-    if (hash === undefined || isRefusal(hash)) return nobody
+    if (hash === undefined || isRefusal(hash)) return signedOut
     if (!(await edge.becomesFresh())) return refuse('service_unavailable')
     const identity = await identityOf(edge, hash, host)
     if (!isRefusal(identity)) {
@@ -189,7 +189,7 @@ export const showSession =
     if (identity.refused !== 'unauthorized') return identity
     const refused = await countRefusal(limits, incoming.ip, identity)
     return refused === identity
-      ? { ...nobody, headers: { ...NO_STORE, ...forgetCookie(world, incoming) } }
+      ? { ...signedOut, headers: { ...NO_STORE, ...forgetCookie(world, incoming) } }
       : refused
   }
 

@@ -68,9 +68,9 @@ const topicOf = (subject: string): string => {
   return end < 0 ? subject : subject.slice(0, end)
 }
 
-const nobody: readonly Listener[] = []
-const nogroup: readonly string[] = []
-const none: ReturnType<Listeners['chosen']> = { listening: nobody, groups: nogroup }
+const noListeners: readonly Listener[] = []
+const noGroups: readonly string[] = []
+const noRecipients: ReturnType<Listeners['chosen']> = { listening: noListeners, groups: noGroups }
 
 export function createListeners(): Listeners {
   /** The listeners of each subject without wildcards. A list is replaced when it changes. */
@@ -79,7 +79,7 @@ export function createListeners(): Listeners {
   let turn = 0
 
   const matching = (subject: string): readonly Listener[] => {
-    let found = exact.get(subject) ?? nobody
+    let found = exact.get(subject) ?? noListeners
     const topic = topics.get(topicOf(subject))
     if (topic && topic.patterns.size > 0)
       for (const [listener, pattern] of topic.patterns)
@@ -96,9 +96,9 @@ export function createListeners(): Listeners {
   }
   const addExact = (listener: Listener): (() => void) => {
     const { subject } = listener
-    exact.set(subject, [...(exact.get(subject) ?? nobody), listener])
+    exact.set(subject, [...(exact.get(subject) ?? noListeners), listener])
     return () => {
-      const left = (exact.get(subject) ?? nobody).filter((other) => other !== listener)
+      const left = (exact.get(subject) ?? noListeners).filter((other) => other !== listener)
       if (left.length > 0) exact.set(subject, left)
       else exact.delete(subject)
     }
@@ -132,9 +132,9 @@ export function createListeners(): Listeners {
     matching,
     chosen: (subject) => {
       const found = matching(subject)
-      if (found.length === 0) return none
+      if (found.length === 0) return noRecipients
       if (found.every(({ group }) => group === undefined))
-        return { listening: found, groups: nogroup }
+        return { listening: found, groups: noGroups }
       const groups = new Set<string>()
       const listening = found.filter(({ group }) => {
         if (group === undefined) return true

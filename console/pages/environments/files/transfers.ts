@@ -20,8 +20,8 @@ function saveAs(name: string, bytes: BlobPart): void {
 }
 
 /**
- * Uploads and downloads the files of a workspace. `progress` describes the transfer in progress; it
- * is empty if there is none.
+ * Uploads and downloads the files of a workspace. `progress` describes the current transfer.
+ * Without a transfer, it is an empty text.
  */
 export function useTransfers(of: Workspace) {
   const [progress, setProgress] = useState('')
