@@ -15,16 +15,17 @@
  *     no attempt is used.
  */
 
-import { openLeaseGate } from '../../gateway/lease-gate.ts'
 import type { MaybePromise } from '../../gateway/maybe-promise.ts'
 import type { Log, World } from '../../gateway/ports.ts'
 import { atMost } from '../../gateway/timing.ts'
 import { isRefusal } from '../../protocol/errors.ts'
 import type { Take } from '../../protocol/internal.ts'
 import type { GatewayMessage, Offer, OfferReply } from '../../protocol/workers/messages.ts'
-import { type ClaimedJob, reportErrors, sizes } from '../../protocol/workers/socket.ts'
-import { type Handler, type Handlers, NOT_OURS, type Outcome } from './handler.ts'
-import { type JobLease, jobLease } from './job-lease.ts'
+import type { ClaimedJob } from '../../protocol/workers/socket.ts'
+import type { Handler, Handlers } from './handler.ts'
+import { type AbortReason, createAttempts, outcomeToReport } from './jobs/attempt.ts'
+import { type JobLease, jobLease } from './jobs/job-lease.ts'
+import { createReservations } from './jobs/reservations.ts'
 
 export interface ExecutorParts {
   readonly world: Pick<
@@ -48,7 +49,8 @@ export interface ExecutorParts {
   /** Listens for offers of work. Returns a function that stops listening. */
   listen(handler: (offer: Offer) => MaybePromise<OfferReply | undefined>): () => void
 }
-type Wanted = Awaited<ReturnType<Handler['takes']>> | undefined
+/** What a handler answers about an offered job; undefined if the job's kind has no handler. */
+type Taken = Awaited<ReturnType<Handler['takes']>> | undefined
 export interface Executor {
   /**
    * Handles a message from a shard owner. `ok` is false when the message is not for this executor,
@@ -64,46 +66,17 @@ export interface Executor {
   stop(): Promise<void>
 }
 
-/** Milliseconds within which a reserved job must arrive. */
-const RESERVATION_MS = 5000
 /** Milliseconds for which `stop` waits for work in progress, and then for reports. */
 const STOP_TIMEOUT_MS = { work: 5000, reports: 3000 } as const
-/** The report with which a job returns to its queue. No attempt is used. */
-const RETURNED: Outcome = { status: 'failed', error_type: reportErrors.over_capacity }
 
 interface Running {
   readonly project: string
   readonly kind: ClaimedJob['kind']
   readonly token: string
   readonly abort: AbortController
-  /** The reason why the job was aborted. */
-  why?: 'lost' | 'cancelled' | 'stopping'
+  why?: AbortReason
   readonly stopBeating: () => void
   readonly done: Promise<void>
-}
-
-/**
- * Replaces an outcome whose result exceeds the limit with a failure. The same limit applies to
- * workers. The failure is final, because another attempt would not make the result smaller.
- */
-const kept = (outcome: Outcome): Outcome =>
-  outcome.result && Buffer.byteLength(JSON.stringify(outcome.result)) > sizes.result
-    ? {
-        status: 'failed',
-        error_type: reportErrors.result_too_large,
-        error_message: `the result is larger than ${sizes.result} bytes`,
-        final: true,
-      }
-    : outcome
-
-/**
- * Returns the outcome that is reported for an attempt. Undefined if its lease was lost.
- * @param why the reason why the attempt was aborted, if it was.
- */
-function reported(outcome: Outcome | typeof NOT_OURS, why: Running['why']): Outcome | undefined {
-  if (why === 'lost') return undefined
-  if (why === 'cancelled') return { status: 'cancelled' }
-  return why === 'stopping' || outcome === NOT_OURS ? RETURNED : outcome
 }
 
 /** Starts accepting jobs. */
@@ -115,30 +88,31 @@ export function startExecutor({
   listen,
 }: ExecutorParts): Executor {
   const session = world.id('session')
-  const becomesFresh = openLeaseGate(world)
-  const promised = new Map<string, { readonly project: string; readonly cancel: () => void }>()
+  const attempt = createAttempts(world, handlers)
+  const reservations = createReservations(world, settle)
   const running = new Map<string, Running>()
   /** Projects with a job that was not accepted because a limit was reached. */
   const refused = new Set<string>()
   let stopping = false
   let unlisten: (() => void) | undefined
-  const share = Math.max(1, Math.ceil((limit * 3) / 4))
-  const held = () => promised.size + running.size
-  const ofProject = (project: string): number => {
-    let count = 0
-    for (const one of promised.values()) if (one.project === project) count++
+
+  const maxOfProject = Math.max(1, Math.ceil((limit * 3) / 4))
+  const used = () => reservations.count() + running.size
+  const usedBy = (project: string): number => {
+    let count = reservations.count(project)
     for (const one of running.values()) if (one.project === project) count++
     return count
   }
+  /** Returns how many further jobs of a project may be accepted (X1). */
   const room = (project: string): number =>
-    stopping ? 0 : Math.min(limit - held(), share - ofProject(project))
+    stopping ? 0 : Math.min(limit - used(), maxOfProject - usedBy(project))
 
   /**
    * Listens while the limit is not reached, and announces new capacity to the projects in
    * `refused`.
    */
-  const settle = (): void => {
-    if (stopping || held() >= limit) {
+  function settle(): void {
+    if (stopping || used() >= limit) {
       unlisten?.()
       unlisten = undefined
       return
@@ -150,41 +124,34 @@ export function startExecutor({
       world.demand(project)
     }
   }
-  const free = (job_id: string): void => {
-    promised.get(job_id)?.cancel()
-    promised.delete(job_id)
-    settle()
-  }
 
   function take({ project, jobs }: Offer): MaybePromise<OfferReply | undefined> {
-    const known = jobs.map((job) => handlers[job.kind]?.takes(project, job))
-    return known.some((one) => one instanceof Promise)
-      ? Promise.all(known).then((all) => promise(project, jobs, all))
-      : promise(project, jobs, known as Wanted[])
+    const taken = jobs.map((job) => handlers[job.kind]?.takes(project, job))
+    return taken.some((one) => one instanceof Promise)
+      ? Promise.all(taken).then((all) => reserve(project, jobs, all))
+      : reserve(project, jobs, taken as Taken[])
   }
   /**
    * Reserves the jobs of an offer that the service can take, and returns the answer to the offer.
    * Returns undefined if no job is known to be for the service. If a job is offered again because
    * the first answer was late or lost, its reservation is renewed.
    */
-  function promise(
+  function reserve(
     project: string,
     jobs: Offer['jobs'],
-    known: readonly Wanted[],
+    taken: readonly Taken[],
   ): OfferReply | undefined {
     const takes: Take[] = []
     let busy = false
     for (const [i, job] of jobs.entries()) {
-      const wanted = known[i]
-      if (wanted === undefined || isRefusal(wanted)) continue
-      const before = promised.get(job.id)
-      if (!before && room(project) <= 0) {
+      const data = taken[i]
+      if (data === undefined || isRefusal(data)) continue
+      if (!reservations.has(job.id) && room(project) <= 0) {
         busy = true
         continue
       }
-      before?.cancel()
-      promised.set(job.id, { project, cancel: world.later(RESERVATION_MS, () => free(job.id)) })
-      takes.push({ job_id: job.id, session, instance: mailbox, served: true, ...wanted })
+      reservations.reserve(job.id, project)
+      takes.push({ job_id: job.id, session, instance: mailbox, served: true, ...data })
     }
     if (busy) refused.add(project)
     settle()
@@ -193,58 +160,38 @@ export function startExecutor({
       : undefined
   }
 
-  function end(one: Running, why: NonNullable<Running['why']>): void {
+  function abort(one: Running, why: AbortReason): void {
     one.why ??= why
     one.abort.abort()
   }
 
-  async function perform(
-    project: string,
-    job: ClaimedJob,
-    signal: AbortSignal,
-  ): Promise<Outcome | typeof NOT_OURS> {
-    try {
-      if (!(await becomesFresh()) || signal.aborted) return NOT_OURS
-      const outcome = (await handlers[job.kind]?.perform({ project, job, signal })) ?? NOT_OURS
-      return outcome === NOT_OURS ? outcome : kept(outcome)
-    } catch (error) {
-      world.log.error(
-        { event: 'executor_job_failed', err: error, job: job.id },
-        'executor job failed',
-      )
-      return {
-        status: 'failed',
-        error_type: 'internal',
-        error_message: 'an internal error occurred',
-      }
-    }
-  }
-
   /** Performs a job, and reports its outcome. */
   async function work(one: Running, lease: JobLease, job: ClaimedJob): Promise<void> {
-    const outcome = await perform(one.project, job, one.abort.signal)
-    const outcomeToReport = reported(outcome, one.why)
-    if (outcomeToReport) await lease.report(outcomeToReport)
+    const outcome = await attempt({ project: one.project, job, signal: one.abort.signal })
+    const report = outcomeToReport(outcome, one.why)
+    if (report) await lease.report(report)
     one.stopBeating()
     running.delete(job.id)
     settle()
   }
 
+  /** Begins a job that its queue has assigned. Returns whether the job is accepted. */
   function assign(project: string, job: ClaimedJob): boolean {
     const lease = jobLease({ world, mailbox }, project, job)
     const known = running.get(job.id)
     if (known?.token === job.lease_token) return true
-    const was = promised.has(job.id)
-    free(job.id)
+    const wasReserved = reservations.has(job.id)
+    reservations.release(job.id)
+    settle()
     // The job has a newer lease, so the running attempt has lost its lease without being notified.
-    if (known) end(known, 'lost')
-    if (!lease || known || stopping || (!was && room(project) <= 0)) return false
+    if (known) abort(known, 'lost')
+    if (!lease || known || stopping || (!wasReserved && room(project) <= 0)) return false
     const one: Running = {
       project,
       kind: job.kind,
       token: job.lease_token,
       abort: new AbortController(),
-      stopBeating: lease.renew((why) => end(one, why)),
+      stopBeating: lease.renew((why) => abort(one, why)),
       done: Promise.resolve().then(() => work(one, lease, job)),
     }
     running.set(job.id, one)
@@ -259,23 +206,22 @@ export function startExecutor({
         return { ok: assign(message.project, message.job) }
       if (message.type !== 'cancel' || message.session !== session) return { ok: false }
       const one = running.get(message.job_id)
-      if (one) end(one, 'cancelled')
+      if (one) abort(one, 'cancelled')
       return { ok: true }
     },
     running: () => running.size,
     async stop() {
       stopping = true
-      for (const { cancel } of promised.values()) cancel()
-      promised.clear()
+      reservations.releaseAll()
       settle()
       const worked = () => Promise.all([...running.values()].map(({ done }) => done))
       const early = [...running.values()].flatMap((one) => {
         const grace = handlers[one.kind]?.graceMs
-        return grace === undefined ? [] : [world.later(grace, () => end(one, 'stopping'))]
+        return grace === undefined ? [] : [world.later(grace, () => abort(one, 'stopping'))]
       })
       await atMost(world, STOP_TIMEOUT_MS.work, worked())
       for (const cancel of early) cancel()
-      for (const one of running.values()) end(one, 'stopping')
+      for (const one of running.values()) abort(one, 'stopping')
       await atMost(world, STOP_TIMEOUT_MS.reports, worked())
       for (const one of running.values()) one.stopBeating()
       running.clear()

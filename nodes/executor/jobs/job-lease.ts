@@ -2,16 +2,16 @@
  * The lease of a job that the executor holds: its heartbeats, and the report of its outcome. Both
  * are commands to the queue that granted the lease.
  */
-import type { World } from '../../gateway/ports.ts'
-import { backoffMs, sleep } from '../../gateway/timing.ts'
-import { errors, isRefusal } from '../../protocol/errors.ts'
-import { queueOfLease } from '../../protocol/jobs/lease-token.ts'
-import type { CommandInput, CommandName } from '../../protocol/queries/commands.ts'
-import type { AddressOf } from '../../protocol/queries/owners.ts'
-import { shardOf } from '../../protocol/subjects.ts'
-import type { ClaimedJob } from '../../protocol/workers/socket.ts'
-import type { Outcome } from './handler.ts'
-import { systemOrigin } from './system-origin.ts'
+import type { World } from '../../../gateway/ports.ts'
+import { backoffMs, sleep } from '../../../gateway/timing.ts'
+import { errors, isRefusal } from '../../../protocol/errors.ts'
+import { queueOfLease } from '../../../protocol/jobs/lease-token.ts'
+import type { CommandInput, CommandName } from '../../../protocol/queries/commands.ts'
+import type { AddressOf } from '../../../protocol/queries/owners.ts'
+import { shardOf } from '../../../protocol/subjects.ts'
+import type { ClaimedJob } from '../../../protocol/workers/socket.ts'
+import type { Outcome } from '../handler.ts'
+import { systemOrigin } from '../system-origin.ts'
 
 /** Initial and maximum delay before a report is sent again, in milliseconds. */
 const RETRY_MS = { first: 500, last: 10_000 } as const
