@@ -13,9 +13,7 @@
  *     so does every upload that waits for buffers. An upload then does not wait for the deletion of
  *     its parts.
  */
-import { createHash } from 'node:crypto'
 import {
-  AbortMultipartUploadCommand,
   DeleteObjectCommand,
   GetObjectCommand,
   HeadBucketCommand,
@@ -25,18 +23,10 @@ import {
   S3Client,
   type S3ClientConfig,
 } from '@aws-sdk/client-s3'
-import { Upload } from '@aws-sdk/lib-storage'
-import { createSemaphore } from '../../gateway/files/semaphore.ts'
-import type { FileDigest, Files } from '../../gateway/ports.ts'
+import type { Files } from '../../gateway/ports.ts'
 import type { FileList } from '../storage/file-list.ts'
-import {
-  type Body,
-  createSend,
-  responseBytes,
-  SilentStore,
-  TIMEOUTS_MS,
-  type Timeouts,
-} from './sending.ts'
+import { type Body, createSend, responseBytes, TIMEOUTS_MS, type Timeouts } from './sending.ts'
+import { createUploads } from './upload.ts'
 
 /** Where files are stored. Credentials come from the environment of the process. */
 export interface Bucket {
@@ -47,16 +37,8 @@ export interface Bucket {
   readonly endpoint?: string
   readonly region: string
 }
-/**
- * Size of a part of an upload in bytes. S3 accepts a smaller part only as the last one (Amazon S3
- * User Guide, "multipart upload limits"). An upload buffers up to two parts.
- */
-const PART_BYTES = 5 * 2 ** 20
 /** Maximum number of keys that S3 lists in one response. */
 const MAX_KEYS = 1000
-/** Maximum number of bytes that all uploads buffer. Further uploads wait. */
-const MAX_BUFFERED_BYTES = 16 * PART_BYTES
-
 /**
  * Maximum number of connections to the store. A download occupies a connection until its client has
  * read everything. With the default of 50, 50 slow clients would block all other transfers.
@@ -82,50 +64,15 @@ export interface S3Files extends Files, FileList {
  * @param timeouts how long to wait for the store.
  */
 export function openS3(
-  { bucket: Bucket, prefix, endpoint, region }: Bucket,
+  location: Bucket,
   config: S3ClientConfig = {},
   timeouts: Timeouts = TIMEOUTS_MS,
 ): S3Files {
-  const client = new S3Client({
-    region,
-    // Stores other than Amazon S3 may not provide a host name per bucket, so the bucket is named in
-    // the path.
-    ...(endpoint !== undefined && { endpoint, forcePathStyle: true }),
-    // The client adds checksums only where they are required, because some stores do not support
-    // them in trailers. The service checks SHA-256 itself.
-    requestChecksumCalculation: 'WHEN_REQUIRED',
-    responseChecksumValidation: 'WHEN_REQUIRED',
-    // With this header, the client would wait 6 s for a store that does not answer before it sends
-    // the body, and would open a connection for each part.
-    expectContinueHeader: false,
-    requestHandler: {
-      connectionTimeout: CONNECTION_MS,
-      httpAgent: { maxSockets: MAX_SOCKETS },
-      httpsAgent: { maxSockets: MAX_SOCKETS },
-    },
-    ...config,
-  })
+  const { bucket: Bucket, prefix } = location
+  const client = createClient(location, config)
   const closed = new AbortController()
   const send = createSend(client, timeouts, closed.signal)
-  const buffered = createSemaphore(MAX_BUFFERED_BYTES)
-  /** Rejects the uploads that wait for buffers. */
-  const waiting = new Set<(error: SilentStore) => void>()
-  const buffers = async (): Promise<() => void> => {
-    const granted = buffered.acquire(2 * PART_BYTES)
-    let fail = (_: SilentStore): void => {}
-    const failed = new Promise<never>((_, reject) => {
-      fail = reject
-    })
-    waiting.add(fail)
-    try {
-      return await Promise.race([granted, failed])
-    } catch (error) {
-      void granted.then((release) => release())
-      throw error
-    } finally {
-      waiting.delete(fail)
-    }
-  }
+  const upload = createUploads(client, send)
   const at = (name: string) => ({ Bucket, Key: `${prefix}${name}` })
   const get = async (name: string, range?: string) => {
     try {
@@ -149,56 +96,7 @@ export function openS3(
       for await (const chunk of responseBytes(found.body, timeouts.silence)) chunks.push(chunk)
       return Buffer.concat(chunks)
     },
-    write: async (name, bytes, gone): Promise<FileDigest> => {
-      const release = await buffers()
-      const hash = createHash('sha256')
-      let size_bytes = 0
-      let fault: { readonly error: unknown } | undefined
-      const counted = async function* () {
-        try {
-          for await (const chunk of bytes) {
-            hash.update(chunk)
-            size_bytes += chunk.length
-            // The chunk is copied, because it is valid only until the next one is requested, and
-            // the library collects the chunks of a part.
-            yield Buffer.from(chunk)
-          }
-        } catch (error) {
-          fault = { error }
-          throw error
-        }
-      }
-      let fail = (_: SilentStore): void => {}
-      const failed = new Promise<never>((_, reject) => {
-        fail = reject
-      })
-      const silent = (error: unknown): never => {
-        if (error instanceof SilentStore) for (const one of [fail, ...waiting]) one(error)
-        throw error
-      }
-      const upload = new Upload({
-        client: Object.assign(Object.create(client) as S3Client, {
-          // Without a client, only the deletion of the parts is still sent.
-          send: (command: Parameters<typeof send>[0]) =>
-            send(command, command instanceof AbortMultipartUploadCommand ? undefined : gone).catch(
-              silent,
-            ),
-        }),
-        params: { ...at(name), Body: ReadableStream.from(counted()) },
-        partSize: PART_BYTES,
-        queueSize: 1,
-      })
-      try {
-        // If the upload fails, the library deletes its parts.
-        await Promise.race([upload.done(), failed])
-      } catch (error) {
-        // If the deletion of the parts failed, the error is that of the deletion.
-        throw fault ? fault.error : gone?.aborted ? gone.reason : error
-      } finally {
-        release()
-      }
-      return { size_bytes, sha256: hash.digest('hex') }
-    },
+    write: (name, bytes, gone) => upload(at(name), bytes, gone),
     read: async (name, start, end) => {
       const found = await get(name, start < end ? `bytes=${start}-${end - 1}` : undefined)
       if (!found) return undefined
@@ -236,6 +134,29 @@ export function openS3(
     },
   }
 }
+
+function createClient({ region, endpoint }: Bucket, config: S3ClientConfig): S3Client {
+  return new S3Client({
+    region,
+    // Stores other than Amazon S3 may not provide a host name per bucket, so the bucket is named in
+    // the path.
+    ...(endpoint !== undefined && { endpoint, forcePathStyle: true }),
+    // The client adds checksums only where they are required, because some stores do not support
+    // them in trailers. The service checks SHA-256 itself.
+    requestChecksumCalculation: 'WHEN_REQUIRED',
+    responseChecksumValidation: 'WHEN_REQUIRED',
+    // With this header, the client would wait 6 s for a store that does not answer before it sends
+    // the body, and would open a connection for each part.
+    expectContinueHeader: false,
+    requestHandler: {
+      connectionTimeout: CONNECTION_MS,
+      httpAgent: { maxSockets: MAX_SOCKETS },
+      httpsAgent: { maxSockets: MAX_SOCKETS },
+    },
+    ...config,
+  })
+}
+
 async function* nothing(): AsyncGenerator<Uint8Array, void> {}
 /**
  * Yields the bytes of a body from `start` (inclusive) to `end` (exclusive). The rest is not read.
