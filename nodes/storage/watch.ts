@@ -8,14 +8,16 @@
  * D2. Freed space is used after the next check. An embedded server that found its disk full stores
  *     nothing until it is restarted (nats-server freezes such a stream), so it is restarted once
  *     there is space.
- * D3. A partition whose journal lacks entries accepts no new entries until `DAMAGE_HOLDS_MS` after
- *     the last check or takeover that found the gap.
+ * D3. A partition whose journal lacks entries accepts no new entries until some time after the last
+ *     check or takeover that found the gap (`damages.ts`).
  */
 import type { Log } from '../../gateway/ports.ts'
 import type { WriteStop } from '../host/deps.ts'
 import type { Clock, Journal } from '../host/ports.ts'
 import type { Metrics } from '../observe/metrics.ts'
+import { createDamages } from './damages.ts'
 import type { DiskUse } from './disk.ts'
+import { createExpectedWrites } from './expected-writes.ts'
 
 /** The functions of the embedded NATS server that concern its disk. */
 export interface EmbeddedStore {
@@ -77,19 +79,6 @@ const CHECK_EVERY_MS = 1000
 /** Milliseconds between two checks of the journals and the account. */
 const CHECK_JOURNALS_MS = 5000
 /**
- * Assumed number of bytes that each byte of a stored entry later adds to the disk writes: for its
- * actor's snapshot, and for the rows of a view in SQLite's write-ahead log and then in its tables.
- */
-const FOLLOW_BYTES = 4
-/** Assumed milliseconds within which these later writes (`FOLLOW_BYTES`) take place. */
-const FOLLOW_MS = 5000
-/** Length in milliseconds of the intervals in which the sizes of stored entries are added up. */
-const SLICE_MS = 250
-/**
- * Milliseconds for which a finding of missing entries remains in effect after it was last reported.
- */
-const DAMAGE_HOLDS_MS = 60_000
-/**
  * Milliseconds for which a refusal by the servers remains in effect after it was last reported,
  * unless the servers store an entry earlier.
  */
@@ -103,55 +92,28 @@ const usageText = ({ used, limit }: { used: number; limit: number }): string =>
 /** Starts watching. Resolves after the first check. */
 export async function watchStorage(parts: StorageParts): Promise<StorageWatch> {
   const { partitions, journal, clock, log, metrics, embedded } = parts
+  const damages = createDamages(clock, log)
+  const expected = createExpectedWrites(clock)
   let disk: DiskUse | undefined
   let account: AccountUse | undefined
+  /** Whether writes are stopped because the disk is full. */
   let full = false
   /** The share of the disk's limit that is in use or soon will be. */
   let share = 0
   let refusal: { readonly reason: string; readonly at: number } | undefined
-  /** The missing entries by partition, and the time until which the finding remains in effect. */
-  const damages = new Map<number, { readonly reason: string; readonly until: number }>()
   /** The highest last sequence seen so far, by partition. */
   const ends = new Map<number, number>()
-  let cancel = () => {}
-  let ended = false
-  let lookedAtJournals = Number.NEGATIVE_INFINITY
+  let checkedJournalsAt = Number.NEGATIVE_INFINITY
 
-  const damaged = (partition: number, reason: string): void => {
-    if (!damages.has(partition))
-      log.error({ event: 'journal_entries_missing', partition, reason }, 'journal entries missing')
-    damages.set(partition, { reason, until: clock.elapsed() + DAMAGE_HOLDS_MS })
-  }
-  const damageOf = (partition: number): string | undefined => {
-    const found = damages.get(partition)
-    if (found && clock.elapsed() >= found.until) {
-      damages.delete(partition)
-      log.info(
-        { event: 'journal_entries_restored', partition },
-        'journal entries no longer missing',
-      )
-    }
-    return damages.get(partition)?.reason
-  }
-  const slices: { readonly at: number; bytes: number }[] = []
-  /**
-   * Estimates the number of bytes that will still be written because of recently stored entries.
-   */
-  const following = (): number => {
-    const since = clock.elapsed() - FOLLOW_MS
-    while ((slices[0]?.at ?? since) < since) slices.shift()
-    return FOLLOW_BYTES * slices.reduce((sum, { bytes }) => sum + bytes, 0)
-  }
-  const lookAtDisk = async (): Promise<void> => {
+  const checkDisk = async (): Promise<void> => {
     if (!embedded) return
     disk = await embedded.use()
-    share = (disk.used + following()) / Math.max(1, disk.limit)
-    const now = share >= 1 || (full && share >= RESUME_AT)
-    if (now !== full)
-      if (now) log.error({ event: 'disk_full', ...disk }, 'disk full; writes stopped')
-      else
-        log.info({ event: 'disk_space_available', ...disk }, 'disk space available; writes resumed')
-    full = now
+    share = (disk.used + expected.bytes()) / Math.max(1, disk.limit)
+    const wasFull = full
+    full = share >= 1 || (wasFull && share >= RESUME_AT)
+    if (full && !wasFull) log.error({ event: 'disk_full', ...disk }, 'disk full; writes stopped')
+    else if (wasFull && !full)
+      log.info({ event: 'disk_space_available', ...disk }, 'disk space available; writes resumed')
     metrics.storage(disk.used, disk.limit)
     if (full || !embedded.frozen()) return
     log.warn(
@@ -160,8 +122,8 @@ export async function watchStorage(parts: StorageParts): Promise<StorageWatch> {
     )
     await embedded.restart()
   }
-  const lookAtJournals = async (): Promise<void> => {
-    lookedAtJournals = clock.elapsed()
+  const checkJournals = async (): Promise<void> => {
+    checkedJournalsAt = clock.elapsed()
     account = await parts.account().catch(() => undefined)
     if (account && !embedded) metrics.storage(account.used, account.limit)
     for (let partition = 0; partition < partitions; partition++) {
@@ -171,16 +133,19 @@ export async function watchStorage(parts: StorageParts): Promise<StorageWatch> {
       const before = ends.get(partition) ?? 0
       ends.set(partition, Math.max(before, last))
       if (missing > 0)
-        damaged(
+        damages.report(
           partition,
           `${missing} entries of journal ${partition} are missing between ${first} and ${last}`,
         )
       else if (last < before)
-        damaged(partition, `journal ${partition} ends at ${last}, but ended at ${before} before`)
+        damages.report(
+          partition,
+          `journal ${partition} ends at ${last}, but ended at ${before} before`,
+        )
     }
   }
   const stopped = (partition: number): WriteStop | undefined => {
-    const damage = damageOf(partition)
+    const damage = damages.of(partition)
     if (damage !== undefined) return { code: 'journal_damaged', reason: damage }
     if (embedded?.frozen())
       return { code: 'storage_full', reason: 'the NATS server ran out of disk space' }
@@ -188,40 +153,47 @@ export async function watchStorage(parts: StorageParts): Promise<StorageWatch> {
       ? { code: 'storage_full', reason: `${usageText(disk)} are in use` }
       : undefined
   }
+  /** Returns the reasons for which writes are stopped, and updates the metrics. */
   const stops = (): readonly string[] => {
-    const found = new Set<string>()
-    let [storage, damage] = [false, false]
+    const reasons = new Set<string>()
+    const codes = { storage_full: false, journal_damaged: false }
     for (let partition = 0; partition < partitions; partition++) {
       const stop = stopped(partition)
       if (!stop) continue
-      if (stop.code === 'storage_full') storage = true
-      else damage = true
-      found.add(`${stop.code === 'storage_full' ? 'storage' : 'journal'}: ${stop.reason}`)
+      codes[stop.code] = true
+      reasons.add(`${stop.code === 'storage_full' ? 'storage' : 'journal'}: ${stop.reason}`)
     }
     if (refusal && clock.elapsed() - refusal.at < REFUSAL_HOLDS_MS) {
-      storage = true
-      found.add(`storage: the NATS servers reject writes (${refusal.reason})`)
+      codes.storage_full = true
+      reasons.add(`storage: the NATS servers reject writes (${refusal.reason})`)
     }
-    metrics.writesStopped({ storage_full: storage, journal_damaged: damage })
-    return [...found]
+    metrics.writesStopped(codes)
+    return [...reasons]
   }
-  let looking = false
-  const look = async (): Promise<void> => {
-    if (looking) return
-    looking = true
+
+  let cancel = () => {}
+  let ended = false
+  let checking = false
+  /** Checks the disk and, less often, the journals and the account. Schedules the next check. */
+  const check = async (): Promise<void> => {
+    if (checking) return
+    checking = true
     cancel()
     try {
-      await lookAtDisk()
-      if (clock.elapsed() - lookedAtJournals >= CHECK_JOURNALS_MS) await lookAtJournals()
+      await checkDisk()
+      if (clock.elapsed() - checkedJournalsAt >= CHECK_JOURNALS_MS) await checkJournals()
       stops()
     } catch (error) {
       log.warn({ event: 'storage_check_failed', err: error }, 'storage check failed')
     }
-    looking = false
+    checking = false
     if (ended) return
-    cancel = clock.later(share >= WARN_AT ? CHECK_NEAR_LIMIT_MS : CHECK_EVERY_MS, () => void look())
+    cancel = clock.later(
+      share >= WARN_AT ? CHECK_NEAR_LIMIT_MS : CHECK_EVERY_MS,
+      () => void check(),
+    )
   }
-  await look()
+  await check()
   return {
     stopped,
     stops,
@@ -233,20 +205,16 @@ export async function watchStorage(parts: StorageParts): Promise<StorageWatch> {
         ...(near(account) ? [`storage: ${usageText(account)} of the account are in use`] : []),
       ]
     },
-    damaged,
+    damaged: damages.report,
     refused: (reason) => {
       if (!refusal) log.error({ event: 'journal_write_refused', reason }, 'journal write refused')
       refusal = { reason, at: clock.elapsed() }
     },
     stored: (bytes) => {
       refusal = undefined
-      const now = clock.elapsed()
-      const slice = slices.at(-1)
-      if (slice && now - slice.at < SLICE_MS) slice.bytes += bytes
-      else {
-        slices.push({ at: now, bytes })
-        if (disk && disk.used + following() >= disk.limit * WARN_AT) void look()
-      }
+      const isNewInterval = expected.add(bytes)
+      if (isNewInterval && disk && disk.used + expected.bytes() >= disk.limit * WARN_AT)
+        void check()
     },
     stop: () => {
       ended = true
