@@ -1,4 +1,4 @@
-/** The parts of the grid: the head of a column, and a row. */
+/** The parts of the grid: the header with the heads of the columns, and a row. */
 import type { ComponentChildren } from 'preact'
 import { getOwn } from '../../../../protocol/lookup.ts'
 import { Icon } from '../../../design/icons.tsx'
@@ -13,8 +13,50 @@ import { LINE_PX } from './viewport.ts'
 /** Creates the ids of the cells, to which the grid refers. */
 export type CellId = (row: number, col: number) => string
 
+/** Shows the header. It has the number -1 among the rows. */
+export const GridHeader = ({
+  columns,
+  cellId,
+  activeCol,
+  sort,
+  sortable,
+  onSort,
+}: {
+  readonly columns: readonly PlacedColumn[]
+  readonly cellId: CellId
+  /** The column of the active cell; undefined if the cell is in a row. */
+  readonly activeCol: number | undefined
+  readonly sort: readonly Sort[]
+  readonly sortable: boolean
+  readonly onSort: (placed: PlacedColumn, add: boolean) => void
+}) => (
+  <div role="rowgroup" class="sheet-head">
+    <div role="row" aria-rowindex={1} class="sheet-row">
+      <div
+        id={cellId(-1, 0)}
+        role="columnheader"
+        aria-colindex={1}
+        class={activeCol === 0 ? 'sheet-number active' : 'sheet-number'}
+      >
+        <span class="unseen">{text.row}</span>
+      </div>
+      {columns.map((placed) => (
+        <ColumnHead
+          key={placed.column.name}
+          id={cellId(-1, placed.col)}
+          placed={placed}
+          active={activeCol === placed.col}
+          order={sort.find(({ field }) => field === placed.column.name)?.order}
+          sortable={sortable}
+          onSort={(add) => onSort(placed, add)}
+        />
+      ))}
+    </div>
+  </div>
+)
+
 /** Shows the head of a column. A click sorts; with Shift, it adds the column to the sort order. */
-export function ColumnHead({
+function ColumnHead({
   id,
   placed: { column, col, left, width },
   active,

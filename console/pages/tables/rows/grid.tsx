@@ -4,19 +4,20 @@
  * (`aria-activedescendant`), so the focus is not lost when a cell leaves the document.
  */
 
-import { useEffect, useId, useMemo, useRef, useState } from 'preact/hooks'
+import { useEffect, useId, useMemo, useRef } from 'preact/hooks'
 import { getOwn } from '../../../../protocol/lookup.ts'
 import type { Column } from '../../../../protocol/tables/schema.ts'
 import { visibleRange } from '../../../design/virtual/visible-range.ts'
 import { tablesText as text } from '../text.ts'
 import { editedText, isLong } from '../values.ts'
-import { type After, CellEditor } from './cell.tsx'
+import { CellEditor } from './cell.tsx'
 import type { Sort } from './filter.ts'
 import { gridColumns } from './grid-columns.ts'
-import { ColumnHead, GridRow } from './grid-parts.tsx'
-import { type CellPlace, gridAction, nextCell } from './moves.ts'
+import { GridHeader, GridRow } from './grid-parts.tsx'
+import { useActiveCell, useCellEdit, useRowToggle } from './grid-state.ts'
+import { type GridAction, gridAction } from './moves.ts'
 import type { TableRow } from './rows.ts'
-import { LINE_PX, revealColumn, revealRow, rowsPerScreen, useViewport } from './viewport.ts'
+import { LINE_PX, rowsPerScreen, useViewport } from './viewport.ts'
 
 interface GridProps {
   readonly label: string
@@ -39,12 +40,20 @@ interface GridProps {
   /** Stores a value of a cell. Throws an `ApiError` if the service refuses the value. */
   readonly store: (row: TableRow, column: string, value: unknown) => Promise<void>
 }
-/** The cell whose value is being edited. */
-interface Editing {
-  readonly row: TableRow
-  readonly col: number
-  /** The text with which the edit began. */
-  readonly initial: string
+/**
+ * Returns the rows that are rendered, with their positions: those from `first` to `end`, and the
+ * edited row, because its editor has the focus.
+ */
+function renderedRows(
+  rows: readonly TableRow[],
+  { first, end }: { readonly first: number; readonly end: number },
+  editedId: string | undefined,
+): readonly { readonly row: TableRow; readonly index: number }[] {
+  const rendered = rows.slice(first, end).map((row, index) => ({ row, index: first + index }))
+  const index = editedId === undefined ? -1 : rows.findIndex(({ id }) => id === editedId)
+  const row = rows[index]
+  if (row && (index < first || index >= end)) rendered.push({ row, index })
+  return rendered
 }
 
 /** Shows the grid. */
@@ -54,82 +63,29 @@ export function Grid(props: GridProps) {
   const base = useId()
   const viewport = useViewport(frame)
   const layout = useMemo(() => gridColumns(columns), [columns])
-  const [at, setActive] = useState<CellPlace>({ row: 0, col: 1 })
-  const [editing, setEditing] = useState<Editing>()
-  /** The row at which a range of selected rows begins. */
-  const anchor = useRef(0)
-  const cols = columns.length + 1
-  const active = { row: Math.min(at.row, rows.length - 1), col: Math.min(at.col, cols - 1) }
+  const size = { rows: rows.length, cols: columns.length + 1, screen: rowsPerScreen(viewport) }
+  const cell = useActiveCell(frame, size, layout)
+  const { active } = cell
+  const { editing, edit, endEdit } = useCellEdit({ frame, rows, columns, editable, cell })
+  const toggle = useRowToggle(rows, selected, onSelect)
 
-  const { first, end } = visibleRange(viewport.top, viewport.height - LINE_PX, LINE_PX, rows.length)
+  const range = visibleRange(viewport.top, viewport.height - LINE_PX, LINE_PX, rows.length)
   const { onEnd } = props
-  const nearEnd = end >= rows.length
+  const nearEnd = range.end >= rows.length
   useEffect(() => {
     if (nearEnd && more) onEnd?.()
     // `onEnd` is undefined during a load. It is a dependency, so that the next page is loaded after
     // that load.
   }, [nearEnd, more, rows.length, onEnd === undefined])
 
-  /** Makes a cell the active one, and scrolls to it. */
-  const activate = (place: CellPlace): void => {
-    setActive(place)
-    if (!frame.current) return
-    if (place.row >= 0) revealRow(frame.current, place.row)
-    if (place.col > 0) revealColumn(frame.current, layout.edgesOf(place.col))
-  }
-  /** Begins to edit a cell. `typed` is the text that replaces its value. */
-  const edit = (place: CellPlace, typed?: string): void => {
-    const row = rows[place.row]
-    const column = columns[place.col - 1]
-    if (!editable || !row || !column) return
-    activate(place)
-    const initial = typed ?? editedText(getOwn(row.data, column.name), column.type)
-    setEditing({ row, col: place.col, initial })
-  }
-  const endEdit = (after: After, goOn: boolean): void => {
-    const { row, col } = active
-    setEditing(undefined)
-    // If the person clicked outside of the grid, the clicked element keeps the focus.
-    const inside = frame.current?.contains(document.activeElement)
-    if (after !== 'stay' || inside) frame.current?.focus({ preventScroll: true })
-    if (after === 'down' && row + 1 < rows.length) activate({ row: row + 1, col })
-    if (!goOn) return
-    const next = nextCell(active, after === 'next' ? 1 : -1, cols)
-    if (rows[next.row]) edit(next)
-  }
-  /** Selects or deselects a row; with `range`, selects all rows from the last one to this one. */
-  const toggle = (index: number, range: boolean): void => {
-    const row = rows[index]
-    if (!row) return
-    const next = new Set(selected)
-    const [from, to] = [Math.min(anchor.current, index), Math.max(anchor.current, index)]
-    if (range) for (const one of rows.slice(from, to + 1)) next.add(one.id)
-    else if (!next.delete(row.id)) next.add(row.id)
-    anchor.current = index
-    onSelect(next)
-  }
-
-  const onKeyDown = (event: KeyboardEvent): void => {
-    if (editing || event.altKey) return
-    const { key, shiftKey: shift } = event
-    const action = gridAction(
-      { key, shift, ctrl: event.ctrlKey || event.metaKey },
-      {
-        active,
-        size: { rows: rows.length, cols, screen: rowsPerScreen(viewport) },
-        editable,
-        hasSelection: selected.size > 0,
-      },
-    )
-    if (!action) return
-    event.preventDefault()
-    event.stopPropagation()
+  /** Performs the action of a key on the active cell or the selected rows. */
+  const perform = (action: GridAction, { key, shiftKey: shift }: KeyboardEvent): void => {
     const row = rows[active.row]
     const column = columns[active.col - 1]
     switch (action.kind) {
       case 'move':
         if (shift && action.to.row !== active.row) toggle(Math.max(0, action.to.row), true)
-        activate(action.to)
+        cell.activate(action.to)
         break
       case 'sort':
         if (column) props.onSort(column.name, shift)
@@ -160,6 +116,17 @@ export function Grid(props: GridProps) {
           void navigator.clipboard.writeText(editedText(getOwn(row.data, column.name), column.type))
     }
   }
+  const onKeyDown = (event: KeyboardEvent): void => {
+    if (editing || event.altKey) return
+    const { key, shiftKey: shift } = event
+    const pressed = { key, shift, ctrl: event.ctrlKey || event.metaKey }
+    const hasSelection = selected.size > 0
+    const action = gridAction(pressed, { active, size, editable, hasSelection })
+    if (!action) return
+    event.preventDefault()
+    event.stopPropagation()
+    perform(action, event)
+  }
   const onPaste = (event: ClipboardEvent): void => {
     if (editing || active.col === 0 || active.row < 0) return
     const pasted = event.clipboardData?.getData('text/plain')
@@ -170,12 +137,6 @@ export function Grid(props: GridProps) {
 
   const { left, width } = viewport
   const shownColumns = layout.near(left, left + width, editing?.col)
-  const shownRows = rows.slice(first, end).map((row, index) => ({ row, index: first + index }))
-  // The edited row stays in the document, because its editor has the focus.
-  const editedIndex = editing ? rows.findIndex(({ id }) => id === editing.row.id) : -1
-  const editedRow = rows[editedIndex]
-  if (editedRow && (editedIndex < first || editedIndex >= end))
-    shownRows.push({ row: editedRow, index: editedIndex })
   const editorOf = ({ id, data }: TableRow) => {
     const column = editing?.row.id === id ? columns[editing.col - 1] : undefined
     if (!editing || !column) return undefined
@@ -191,7 +152,7 @@ export function Grid(props: GridProps) {
     return { col: editing.col, element }
   }
   const cellId = (row: number, col: number): string => `${base}-${row}-${col}`
-  const isActiveShown = active.row < 0 || (active.row >= first && active.row < end)
+  const isActiveShown = active.row < 0 || (active.row >= range.first && active.row < range.end)
   return (
     <div
       ref={frame}
@@ -201,7 +162,7 @@ export function Grid(props: GridProps) {
       aria-label={label}
       aria-describedby={`${base}-hint`}
       aria-rowcount={more ? -1 : rows.length + 1}
-      aria-colcount={cols}
+      aria-colcount={size.cols}
       aria-multiselectable="true"
       aria-readonly={!editable}
       aria-activedescendant={isActiveShown ? cellId(active.row, active.col) : undefined}
@@ -215,34 +176,19 @@ export function Grid(props: GridProps) {
         class="sheet-body"
         style={{ width: `${layout.width}px`, height: `${(rows.length + 1) * LINE_PX}px` }}
       >
-        <div role="rowgroup" class="sheet-head">
-          <div role="row" aria-rowindex={1} class="sheet-row">
-            <div
-              id={cellId(-1, 0)}
-              role="columnheader"
-              aria-colindex={1}
-              class={active.row < 0 && active.col === 0 ? 'sheet-number active' : 'sheet-number'}
-            >
-              <span class="unseen">{text.row}</span>
-            </div>
-            {shownColumns.map((placed) => (
-              <ColumnHead
-                key={placed.column.name}
-                id={cellId(-1, placed.col)}
-                placed={placed}
-                active={active.row < 0 && active.col === placed.col}
-                order={sort.find(({ field }) => field === placed.column.name)?.order}
-                sortable={sortable}
-                onSort={(add) => {
-                  setActive({ row: -1, col: placed.col })
-                  props.onSort(placed.column.name, add)
-                }}
-              />
-            ))}
-          </div>
-        </div>
+        <GridHeader
+          columns={shownColumns}
+          cellId={cellId}
+          activeCol={active.row < 0 ? active.col : undefined}
+          sort={sort}
+          sortable={sortable}
+          onSort={({ column, col }, add) => {
+            cell.setActive({ row: -1, col })
+            props.onSort(column.name, add)
+          }}
+        />
         <div role="rowgroup">
-          {shownRows.map(({ row, index }) => (
+          {renderedRows(rows, range, editing?.row.id).map(({ row, index }) => (
             <GridRow
               key={row.id}
               row={row}
@@ -252,10 +198,10 @@ export function Grid(props: GridProps) {
               selected={selected.has(row.id)}
               activeCol={active.row === index ? active.col : undefined}
               editor={editorOf(row)}
-              onActivate={(col) => setActive({ row: index, col })}
+              onActivate={(col) => cell.setActive({ row: index, col })}
               onEdit={editable ? (col) => edit({ row: index, col }) : undefined}
               onOpen={() => onOpen(row)}
-              onToggle={(range) => toggle(index, range)}
+              onToggle={(withRange) => toggle(index, withRange)}
             />
           ))}
         </div>
