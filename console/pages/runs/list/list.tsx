@@ -2,7 +2,7 @@
  * The list of runs of a project, updated live, with filters, saved views, columns and bulk actions.
  */
 import { computed } from '@preact/signals'
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { useMemo, useRef, useState } from 'preact/hooks'
 import { commandOf } from '../../../api/call-text.ts'
 import { type Listing, type Pages, useList, useQuery } from '../../../api/query.ts'
 import { Button, IconButton } from '../../../design/button.tsx'
@@ -13,20 +13,19 @@ import { VirtualList } from '../../../design/virtual/list.tsx'
 import { place, setQuery } from '../../../router/router.ts'
 import { Page, type PageProps } from '../../../shell/page.tsx'
 import { may } from '../../../shell/session.ts'
-import { useCommands } from '../../../shell/shortcuts.ts'
 import { Views } from '../../../views/views.tsx'
-import { focusPart } from '../focus.ts'
 import { runsText } from '../text.ts'
 import type { BulkAction } from './bulk.ts'
 import { BulkDialog } from './bulk.tsx'
 import { MAX_NEWS, useRunChanges } from './changes.ts'
 import { ColumnsDialog, chosenColumns } from './columns.tsx'
-import { filterOf, listInput, queryOf, type RunSort, sortOf } from './filters.ts'
+import { filterOf, listInput, queryOf, type RunFilter, type RunSort, sortOf } from './filters.ts'
+import { useListKeys } from './keys.ts'
 import { useLines } from './lines.tsx'
-import { type ListedRun, listedRun, runPacking } from './listed-run.ts'
+import { listedRun, runPacking } from './listed-run.ts'
 import { useNames } from './names.ts'
 import { useColumns } from './preferences.ts'
-import { bulkMenuItems, Selection } from './selection.tsx'
+import { bulkMenuItems, type SelectedRuns, Selection, useSelection } from './selection.tsx'
 import { listText as text } from './text.ts'
 import { FilterDialog, Filters } from './toolbar.tsx'
 
@@ -49,8 +48,6 @@ export default function RunsPage({ params }: PageProps) {
   const list = useList('run.list', input, { keep: listedRun, packing: runPacking })
   const count = useQuery('run.count', { project, ...filter } as never)
   const { list: items, error, loading, more } = useShown(list)
-  const shown = useRef(items)
-  shown.current = items
   const frame = useRef<HTMLDivElement>(null)
   const scroller = (): Element | null | undefined => frame.current?.querySelector('.virtual')
   const isAtTop = (): boolean => (scroller()?.scrollTop ?? 0) < NEAR_TOP_PX
@@ -63,48 +60,17 @@ export default function RunsPage({ params }: PageProps) {
   const names = useNames(project)
   const [stored, storeColumns] = useColumns(project)
   const chosen = chosenColumns(stored)
-  const [selected, setSelected] = useState<ReadonlyMap<string, ListedRun>>(new Map())
-  const [current, setCurrent] = useState<string>()
   const [open, setOpen] = useState<OpenDialog>()
-  useEffect(() => setSelected(new Map()), [query.toString()])
-  const at = items.indexOf(current)
-  const move = (by: number) => () => {
-    const all = shown.current
-    const next = all.at(Math.max(0, Math.min(all.length - 1, at + by)))
-    if (next) setCurrent(next.id)
-  }
-  const toggle = (run: ListedRun | undefined): void => {
-    if (!run) return
-    const next = new Map(selected)
-    if (!next.delete(run.id)) next.set(run.id, run)
-    setSelected(next)
-  }
-  const unselect = (): void => {
-    setSelected(new Map())
-    focusPart('.runs-list .virtual')
-  }
+  const showColumns = (): void => setOpen({ kind: 'columns' })
+  const selection = useSelection(query.toString())
+  const { selected } = selection
   const operates = may('runs.operate')
-  useCommands(
-    [
-      { id: 'runs-next', label: text.next, keys: 'j', run: move(1) },
-      { id: 'runs-previous', label: text.previous, keys: 'k', run: move(-1) },
-      ...(operates
-        ? [
-            {
-              id: 'runs-toggle',
-              label: text.toggle,
-              keys: 'x',
-              run: () => toggle(at < 0 ? undefined : shown.current.at(at)),
-            },
-          ]
-        : []),
-      ...(selected.size > 0
-        ? [{ id: 'runs-unselect', label: text.unselect, keys: 'Escape', run: unselect }]
-        : []),
-      { id: 'runs-columns', label: text.columns, run: () => setOpen({ kind: 'columns' }) },
-    ],
-    [at, selected, operates],
-  )
+  const { at, setCurrent } = useListKeys({
+    items,
+    selection,
+    selects: operates,
+    onColumns: showColumns,
+  })
   const filtered = Object.keys(filter).length > 0
   const lines = useLines({
     project,
@@ -112,13 +78,16 @@ export default function RunsPage({ params }: PageProps) {
     changes,
     selected,
     chosen,
-    toggle: operates ? toggle : undefined,
+    toggle: operates ? selection.toggle : undefined,
     onFocus: setCurrent,
   })
   const counted = count.state.value.data
   const bulk = (by: 'filter' | 'selection') => (action: BulkAction) => () =>
     setOpen({ kind: 'bulk', action, by })
-  const close = (): void => setOpen(undefined)
+  const showNews = (): void => {
+    scroller()?.scrollTo(0, 0)
+    restart()
+  }
   return (
     <Page
       full
@@ -133,11 +102,7 @@ export default function RunsPage({ params }: PageProps) {
           )}
           <SavedViews project={project} filter={filter} sort={sort} columns={chosen} />
           <CopyCall name="run.list" input={input as never} />
-          <IconButton
-            icon="tables"
-            label={text.columns}
-            onClick={() => setOpen({ kind: 'columns' })}
-          />
+          <IconButton icon="tables" label={text.columns} onClick={showColumns} />
           {operates && (
             <Menu
               label={text.allMatching}
@@ -158,19 +123,13 @@ export default function RunsPage({ params }: PageProps) {
           <Selection
             count={selected.size}
             act={bulk('selection')}
-            onAll={() => setSelected(new Map(items.all.map((run) => [run.id, run])))}
-            onNone={unselect}
+            onAll={() => selection.select(items.all)}
+            onNone={selection.clear}
           />
         )}
         {changes.news.value > 0 && !isAtTop() && (
           <div class="news">
-            <Button
-              icon="reload"
-              onClick={() => {
-                scroller()?.scrollTo(0, 0)
-                restart()
-              }}
-            >
+            <Button icon="reload" onClick={showNews}>
               {text.news(changes.news.value, changes.news.value === MAX_NEWS)}
             </Button>
           </div>
@@ -199,20 +158,17 @@ export default function RunsPage({ params }: PageProps) {
           />
         )}
       </div>
-      {open?.kind === 'filters' && (
-        <FilterDialog project={project} filter={filter} onClose={close} />
-      )}
-      {open?.kind === 'columns' && (
-        <ColumnsDialog chosen={chosen} onChoose={storeColumns} onClose={close} />
-      )}
-      {open?.kind === 'bulk' && (
-        <BulkDialog
+      {open && (
+        <ListDialog
           project={project}
-          action={open.action}
-          object={open.by === 'filter' ? { filter } : { runs: [...selected.values()] }}
-          onClose={close}
-          onDone={() => {
-            setSelected(new Map())
+          open={open}
+          filter={filter}
+          chosen={chosen}
+          selected={selected}
+          onChoose={storeColumns}
+          onClose={() => setOpen(undefined)}
+          onChanged={() => {
+            selection.select([])
             list.reload()
             count.reload()
           }}
@@ -243,6 +199,48 @@ function useShown<T>({ state }: Listing<T>): Pages<T> {
   return shown.value
 }
 
+/**
+ * The dialog of the list that is open.
+ * @param props.onChoose stores the chosen columns.
+ * @param props.onChanged called after a bulk action.
+ */
+function ListDialog({
+  project,
+  open,
+  filter,
+  chosen,
+  selected,
+  onChoose,
+  onClose,
+  onChanged,
+}: {
+  readonly project: string
+  readonly open: OpenDialog
+  readonly filter: RunFilter
+  readonly chosen: readonly string[]
+  readonly selected: SelectedRuns['selected']
+  readonly onChoose: (columns: readonly string[]) => Promise<void>
+  readonly onClose: () => void
+  readonly onChanged: () => void
+}) {
+  switch (open.kind) {
+    case 'filters':
+      return <FilterDialog project={project} filter={filter} onClose={onClose} />
+    case 'columns':
+      return <ColumnsDialog chosen={chosen} onChoose={onChoose} onClose={onClose} />
+    case 'bulk':
+      return (
+        <BulkDialog
+          project={project}
+          action={open.action}
+          object={open.by === 'filter' ? { filter } : { runs: [...selected.values()] }}
+          onClose={onClose}
+          onDone={onChanged}
+        />
+      )
+  }
+}
+
 /** The saved views of the list. The view that is shown can be saved. */
 function SavedViews({
   project,
@@ -251,7 +249,7 @@ function SavedViews({
   columns,
 }: {
   readonly project: string
-  readonly filter: ReturnType<typeof filterOf>
+  readonly filter: RunFilter
   readonly sort: RunSort
   readonly columns: readonly string[]
 }) {
