@@ -4,43 +4,29 @@ import type { PrincipalRecord } from '../../../protocol/access/rows.ts'
 import { call } from '../../api/client.ts'
 import { type Listing, useList } from '../../api/query.ts'
 import { Button } from '../../design/button.tsx'
-import { CopyButton } from '../../design/copy.tsx'
-import { type Column, DataTable } from '../../design/data-table.tsx'
+import { DataTable } from '../../design/data-table.tsx'
 import { SearchField } from '../../design/field.tsx'
 import { Listed } from '../../design/listed.tsx'
 import { showDone } from '../../design/notify.ts'
-import { Confirm, Menu, type MenuItem } from '../../design/overlay.tsx'
-import { Badge, Empty } from '../../design/states.tsx'
-import { Time } from '../../design/time.tsx'
+import { Confirm, type MenuItem } from '../../design/overlay.tsx'
+import { Empty } from '../../design/states.tsx'
 import { place, setQuery } from '../../router/router.ts'
 import { may } from '../../shell/session.ts'
 import { PersonTokens } from './keys/person-tokens.tsx'
+import { principalColumns } from './principal-columns.tsx'
 import { PrincipalForm } from './principal-form.tsx'
 import { useRoles } from './roles-of.ts'
 import { accessText as text } from './text.ts'
 
-interface Asked {
-  readonly what: 'disable' | 'remove'
-  readonly of: PrincipalRecord
+/** A change to a principal that must be confirmed. */
+interface Change {
+  readonly kind: 'disable' | 'remove'
+  readonly principal: PrincipalRecord
 }
 
 /** Returns whether a text occurs in the name, e-mail address or id of a principal. */
 const matches = ({ name, email = '', id }: PrincipalRecord, typed: string): boolean =>
   `${name}\n${email}\n${id}`.toLowerCase().includes(typed.trim().toLowerCase())
-
-function Names({ of: { name, email, description, id } }: { readonly of: PrincipalRecord }) {
-  return (
-    <>
-      <strong class="user-text">{name}</strong>
-      {email && <div class="user-text">{email}</div>}
-      {description && <div class="small soft user-text">{description}</div>}
-      <div class="small soft mono id-line">
-        <span class="user-text">{id}</span>
-        <CopyButton value={id} />
-      </div>
-    </>
-  )
-}
 
 /** Loads either the people or the services and agents of a project. */
 function usePrincipals(project: string, person: boolean): Listing<PrincipalRecord> {
@@ -70,92 +56,31 @@ export function Principals({
   const list = usePrincipals(project, person)
   const roles = useRoles(project)
   const [editing, setEditing] = useState<PrincipalRecord>()
-  const [asked, setAsked] = useState<Asked>()
+  const [change, setChange] = useState<Change>()
   const { query } = place.value
   const typed = query.get('q') ?? ''
   const tokensOf = query.get('tokens')
   const mayCreate = may('project.admin')
   const isNew = mayCreate && query.get('new') !== null
-  const update = async (of: PrincipalRecord, state: 'active' | 'disabled'): Promise<void> => {
-    await call(person ? 'user.update' : 'principal.update', { project, id: of.id, state })
+  const update = async ({ id }: PrincipalRecord, state: 'active' | 'disabled'): Promise<void> => {
+    await call(person ? 'user.update' : 'principal.update', { project, id, state })
     showDone(text.saved)
     list.reload()
   }
-  const actionsOf = (of: PrincipalRecord): readonly MenuItem[] => {
-    const tokens =
-      person && may('access.manage') && of.state !== 'deleted'
-        ? [
-            {
-              label: text.tokens,
-              icon: 'keys' as const,
-              onSelect: () => setQuery({ tokens: of.id }, { push: true }),
-            },
-          ]
-        : []
-    if (!may('project.admin') || of.kind === 'system' || of.state === 'deleted') return tokens
-    return [
-      { label: text.edit, icon: 'edit', onSelect: () => setEditing(of) },
-      ...tokens,
-      of.state === 'active'
-        ? { label: text.disable, icon: 'stop', onSelect: () => setAsked({ what: 'disable', of }) }
-        : { label: text.enable, icon: 'check', onSelect: () => update(of, 'active') },
-      ...(of.kind === 'agent'
-        ? []
-        : [
-            {
-              label: text.remove,
-              icon: 'trash' as const,
-              danger: true,
-              onSelect: () => setAsked({ what: 'remove', of }),
-            },
-          ]),
-    ]
+  const perform = async ({ kind, principal }: Change): Promise<void> => {
+    if (kind === 'disable') return update(principal, 'disabled')
+    await call(person ? 'user.delete' : 'principal.delete', { project, id: principal.id })
+    showDone(text.removed)
+    list.reload()
   }
-  const roleName = (id: string) => roles.find((role) => role.id === id)?.name ?? id
-  const columns: readonly Column<PrincipalRecord>[] = [
-    { name: text.name, cell: (of) => <Names of={of} /> },
-    {
-      name: text.roles,
-      cell: ({ role_ids = [] }) =>
-        role_ids.length === 0 ? (
-          <span class="soft">{text.none}</span>
-        ) : (
-          <span class="row tight">
-            {role_ids.map((id) => (
-              <Badge key={id}>
-                <span class="user-text">{roleName(id)}</span>
-              </Badge>
-            ))}
-          </span>
-        ),
-    },
-    {
-      name: text.state,
-      cell: ({ state }) => (
-        <Badge tone={state === 'active' ? 'good' : 'warn'}>
-          {state === 'active' ? text.active : state === 'disabled' ? text.disabled : state}
-        </Badge>
-      ),
-    },
-    person
-      ? {
-          name: text.signIn,
-          cell: ({ identity }) => (
-            <span class="user-text">
-              {identity ? `${text.provider} ${URL.parse(identity.issuer)?.host ?? ''}` : text.token}
-            </span>
-          ),
-        }
-      : { name: text.kind, cell: ({ kind }) => kind },
-    { name: text.created, cell: ({ created_at }) => <Time at={created_at} /> },
-    {
-      name: text.actions,
-      cell: (of) => {
-        const items = actionsOf(of)
-        return items.length === 0 ? null : <Menu label={text.actionsOf(of.name)} items={items} />
-      },
-    },
-  ]
+  const actionsOf = (principal: PrincipalRecord): readonly MenuItem[] =>
+    menuItems(principal, person, {
+      edit: () => setEditing(principal),
+      showTokens: () => setQuery({ tokens: principal.id }, { push: true }),
+      disable: () => setChange({ kind: 'disable', principal }),
+      enable: () => update(principal, 'active'),
+      remove: () => setChange({ kind: 'remove', principal }),
+    })
   const create = mayCreate && (
     <Button kind="primary" icon="plus" onClick={() => setQuery({ new: '1' }, { push: true })}>
       {person ? text.addPerson : text.addService}
@@ -186,7 +111,7 @@ export function Principals({
           ) : (
             <DataTable
               label={person ? text.people : text.services}
-              columns={columns}
+              columns={principalColumns(person, roles, actionsOf)}
               items={found}
               keyOf={({ id }) => id}
             />
@@ -205,28 +130,13 @@ export function Principals({
           }}
         />
       )}
-      {asked && (
-        <Confirm
-          title={(asked.what === 'disable' ? text.disableTitle : text.removeTitle)(asked.of.name)}
-          action={asked.what === 'disable' ? text.disable : text.remove}
-          danger
-          onClose={() => setAsked(undefined)}
-          onConfirm={async () => {
-            const { id } = asked.of
-            if (asked.what === 'disable') return update(asked.of, 'disabled')
-            await call(person ? 'user.delete' : 'principal.delete', { project, id })
-            showDone(text.removed)
-            list.reload()
-          }}
-        >
-          <p>
-            {asked.what === 'disable'
-              ? text.disableHint
-              : person
-                ? text.removePerson
-                : text.removeService}
-          </p>
-        </Confirm>
+      {change && (
+        <ConfirmChange
+          change={change}
+          person={person}
+          onConfirm={() => perform(change)}
+          onClose={() => setChange(undefined)}
+        />
       )}
       {tokensOf !== null && person && (
         <PersonTokens
@@ -236,5 +146,60 @@ export function Principals({
         />
       )}
     </div>
+  )
+}
+
+type PrincipalAction = 'edit' | 'showTokens' | 'disable' | 'enable' | 'remove'
+
+/** Returns the actions that the signed-in person may perform on a principal. */
+function menuItems(
+  { kind, state }: PrincipalRecord,
+  person: boolean,
+  actions: Readonly<Record<PrincipalAction, () => void | Promise<void>>>,
+): readonly MenuItem[] {
+  const { edit, showTokens, disable, enable, remove } = actions
+  const tokens: readonly MenuItem[] =
+    person && may('access.manage') && state !== 'deleted'
+      ? [{ label: text.tokens, icon: 'keys', onSelect: showTokens }]
+      : []
+  if (!may('project.admin') || kind === 'system' || state === 'deleted') return tokens
+  return [
+    { label: text.edit, icon: 'edit', onSelect: edit },
+    ...tokens,
+    state === 'active'
+      ? { label: text.disable, icon: 'stop', onSelect: disable }
+      : { label: text.enable, icon: 'check', onSelect: enable },
+    ...(kind === 'agent'
+      ? []
+      : [{ label: text.remove, icon: 'trash' as const, danger: true, onSelect: remove }]),
+  ]
+}
+
+/** The dialog that asks whether a principal is to be disabled or removed. */
+function ConfirmChange({
+  change: { kind, principal },
+  person,
+  onConfirm,
+  onClose,
+}: {
+  readonly change: Change
+  readonly person: boolean
+  readonly onConfirm: () => Promise<void>
+  readonly onClose: () => void
+}) {
+  const [title, action, hint] =
+    kind === 'disable'
+      ? [text.disableTitle, text.disable, text.disableHint]
+      : [text.removeTitle, text.remove, person ? text.removePerson : text.removeService]
+  return (
+    <Confirm
+      title={title(principal.name)}
+      action={action}
+      danger
+      onClose={onClose}
+      onConfirm={onConfirm}
+    >
+      <p>{hint}</p>
+    </Confirm>
   )
 }
