@@ -1,7 +1,7 @@
 /** Requests that arrive while the node's lease is stale. */
 import t from 'tap'
 import { openLeaseGate } from '../../../gateway/lease-gate.ts'
-import type { World } from '../../../gateway/ports.ts'
+import { fakeWorld } from '../../support/fake-world.ts'
 import { ManualClock } from '../../support/memory.ts'
 
 t.test('requests wait for a renewal together, each for at most three seconds', async (t) => {
@@ -12,7 +12,7 @@ t.test('requests wait for a renewal together, each for at most three seconds', a
     timers++
     return clock.later(ms, run)
   }
-  const world = { fresh: () => it.fresh, later } as unknown as World
+  const world = fakeWorld({ fresh: () => it.fresh, later })
   const becomesFresh = openLeaseGate(world)
   const told: string[] = []
   const come = (name: string) =>

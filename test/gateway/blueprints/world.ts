@@ -26,6 +26,7 @@ import { subjects } from '../../../protocol/subjects.ts'
 import { defaultTiming } from '../../../protocol/workers/timing.ts'
 import { View } from '../../../views/view.ts'
 import { ToyWorld } from '../../host/support/toy.ts'
+import { fake, fakeWorld } from '../../support/fake-world.ts'
 import { type ManualClock, MemoryBus, seeded, settleAll, silentLog } from '../../support/memory.ts'
 
 const bytesOf = (n: number) => new Uint8Array(10).fill(n)
@@ -140,7 +141,7 @@ async function open(seed: number, plant?: Plant, from?: ToyWorld): Promise<Store
         return result
       }
     const named = ({ name }: { readonly name: string }) => name
-    const ported = {
+    const ported = fakeWorld({
       ...base,
       command: port(base.command as World['commandRow'], named),
       commandRow: port(base.commandRow, named),
@@ -156,7 +157,7 @@ async function open(seed: number, plant?: Plant, from?: ToyWorld): Promise<Store
           if (turn) void turn.then(run)
           else run()
         }),
-    } as unknown as World
+    })
     const planted = plant?.ports?.(ported) ?? ported
     const directory = openDirectory(planted)
     closers.push(() => directory.close())
@@ -167,13 +168,13 @@ async function open(seed: number, plant?: Plant, from?: ToyWorld): Promise<Store
       permissions: new Set(Object.keys(permissions)),
       proof: { hash: '', tag: '' },
     }
-    const edge = {
+    const edge = fake<Edge>('edge', {
       world: planted,
       directory,
       parts: callParts,
       authentication: { again: () => caller },
       becomesFresh: () => true,
-    } as unknown as Edge
+    })
     return {
       edge,
       async command(name, body = {}, slots = {}, query = {}) {

@@ -3,11 +3,11 @@
  */
 import t from 'tap'
 import { type LogLease, openLogWriters } from '../../../gateway/logs/writers.ts'
-import type { World } from '../../../gateway/ports.ts'
 import { refuse } from '../../../protocol/errors.ts'
 import { type LogBatch, logLimits } from '../../../protocol/jobs/logs.ts'
 import { defaultTiming } from '../../../protocol/workers/timing.ts'
 import { deferred, settled } from '../../client/worker/stand.ts'
+import { fakeWorld } from '../../support/fake-world.ts'
 
 const lease: LogLease = {
   project: 'prj_1',
@@ -38,23 +38,25 @@ function scene(limits = { rate: 1000, bytes: 1_000_000 }) {
     /** Called for each batch before it is stored. */
     store: (): Promise<void> => Promise.resolve(),
   }
-  const writers = openLogWriters({
-    settings: { key_prefix: 'bat', timing: defaultTiming, job_logs: limits },
-    now: () => at.now + at.offset,
-    monotonic: () => at.now,
-    later: () => () => {},
-    log: { debug() {} },
-    ask: async () => {
-      at.asked++
-      return at.answer
-    },
-    logs: {
-      append: async (_: string, target: string, batch: LogBatch) => {
-        await at.store()
-        at.stored.push({ target, batch })
+  const writers = openLogWriters(
+    fakeWorld({
+      settings: { key_prefix: 'bat', timing: defaultTiming, job_logs: limits },
+      now: () => at.now + at.offset,
+      monotonic: () => at.now,
+      later: () => () => {},
+      log: { debug() {} },
+      ask: async () => {
+        at.asked++
+        return at.answer
       },
-    },
-  } as unknown as World)
+      logs: {
+        append: async (_: string, target: string, batch: LogBatch) => {
+          await at.store()
+          at.stored.push({ target, batch })
+        },
+      },
+    }),
+  )
   const write = (...texts: string[]) => writers.write(lease, text(...texts), () => void at.lost++)
   const texts = () => at.stored.flatMap(({ batch }) => batch.lines.map((line) => line.text))
   return { at, writers, write, texts }

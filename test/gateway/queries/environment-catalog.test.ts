@@ -5,10 +5,11 @@ import { entriesOf, findEntry } from '../../../gateway/queries/action-catalog.ts
 import type { CatalogEntry } from '../../../protocol/actions/rows.ts'
 import { isRefusal } from '../../../protocol/errors.ts'
 import { reservedActionName } from '../../../protocol/naming.ts'
+import { fakeWorld } from '../../support/fake-world.ts'
 
 /** Creates an installation that has these environment providers, and defines no actions. */
 const worldWith = (...providers: string[]): World =>
-  ({
+  fakeWorld({
     organization: () => 'org_1',
     settings: {
       brand: 'Service',
@@ -18,7 +19,7 @@ const worldWith = (...providers: string[]): World =>
     },
     view: async (_: string, question: string) =>
       question === 'callable' ? { actions: [], workflows: [] } : { items: [] },
-  }) as unknown as World
+  })
 async function environmentEntries(world: World): Promise<readonly CatalogEntry[]> {
   const entries = await entriesOf(world, 'prj_1')
   if (isRefusal(entries)) throw new Error(entries.refused)

@@ -2,6 +2,7 @@
 import t from 'tap'
 import { byName, type CapabilityReader } from '../../../gateway/queries/agent-capabilities.ts'
 import { isRefusal } from '../../../protocol/errors.ts'
+import { fake } from '../../support/fake-world.ts'
 
 t.test(
   'skills of the project come before those of the organization, older ones first',
@@ -13,7 +14,7 @@ t.test(
       'skill.list_organization': [skill('skill_shared', 'organization')],
       'toolkit.list': [],
     }
-    const reader = {
+    const reader = fake<CapabilityReader>('reader', {
       world: {
         settings: { brand: 'Service' },
         organization: () => 'org_1',
@@ -23,7 +24,7 @@ t.test(
         project: () => ({ actions: {} }),
         organization: () => ({ actions: {}, projects: {} }),
       },
-    } as unknown as CapabilityReader
+    })
     const named = await byName(reader, 'prj_1')
     t.strictSame(isRefusal(named) ? named : named.skills.map(({ id }) => id), [
       'skill_old',

@@ -2,14 +2,14 @@
 import t from 'tap'
 import { conversionsOf } from '../../../gateway/sessions/conversions.ts'
 import { withFileBytes } from '../../../gateway/sessions/inline.ts'
+import { fakeWorld } from '../../support/fake-world.ts'
 
-type World = Parameters<typeof conversionsOf>[0]
 type Conversion = { readonly state: 'converting' | 'ready' | 'failed'; readonly error?: string }
 
 /** Creates a session whose file passes through these states. The last state persists. */
 function sessionWith(store: Map<string, Buffer>, states: (Conversion | null)[]) {
   let now = 0
-  const world = {
+  const world = fakeWorld({
     monotonic: () => now,
     later: (ms: number, run: () => void) => {
       now += ms
@@ -21,7 +21,7 @@ function sessionWith(store: Map<string, Buffer>, states: (Conversion | null)[]) 
       if (conversion?.state === 'ready') store.set('file/p/art_1.md', Buffer.from('# Plan'))
       return conversion ? { id: 'art_1', conversion } : null
     },
-  } as unknown as World
+  })
   const block = {
     type: 'document',
     title: 'plan.docx',

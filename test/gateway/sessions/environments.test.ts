@@ -8,6 +8,7 @@ import { boundEnvironment } from '../../../protocol/environments/commands.ts'
 import { isRefusal, type Refusal, refuse } from '../../../protocol/errors.ts'
 import type { TurnEnvironment } from '../../../protocol/sessions/turns/definition.ts'
 import type { Selector } from '../../../protocol/toolkits/schema.ts'
+import { fake } from '../../support/fake-world.ts'
 
 const group = (selector: string): Selector => ({ selector_type: 'group', selector })
 const agent = {
@@ -32,7 +33,7 @@ function edgeOf(selectors: readonly Selector[], environment: object | Refusal | 
     skills: [],
     kept: { toolkits: { kit_1: toolkit }, skills: {} },
   }
-  return {
+  return fake<Edge>('edge', {
     world: {
       settings: {
         brand: 'Service',
@@ -53,7 +54,7 @@ function edgeOf(selectors: readonly Selector[], environment: object | Refusal | 
       project: () => ({ agents: { agt_1: { name: 'helper' } }, principals: {}, roles: {} }),
       organization: () => ({ projects: {}, keys: {} }),
     },
-  } as unknown as Edge
+  })
 }
 async function defined(selectors: readonly Selector[], wanted: DefinitionRequest = {}) {
   const found = await defineTurn(edgeOf(selectors), { project: 'prj_1', agent }, wanted)

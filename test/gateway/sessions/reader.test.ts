@@ -1,9 +1,9 @@
 /** Whether a given principal may read a restricted event. */
 import t from 'tap'
 import type { Directory } from '../../../gateway/directory.ts'
-import type { World } from '../../../gateway/ports.ts'
 import { mayReadEvent } from '../../../gateway/sessions/reader.ts'
 import type { OrganizationDirectory, ProjectDirectory } from '../../../protocol/access/directory.ts'
+import { fake, fakeWorld } from '../../support/fake-world.ts'
 
 t.test(
   'the principal of an organization key reads as an administrator until it expires',
@@ -15,19 +15,19 @@ t.test(
     }
     const organization = { keys: { key_1: key } } as unknown as OrganizationDirectory
     const home = { principals: {}, roles: {} } as unknown as ProjectDirectory
-    const directory = {
+    const directory = fake<Directory>('directory', {
       project: () => home,
       organization: () => organization,
-    } as unknown as Directory
+    })
     const asked: unknown[] = []
     const at = (now: string) =>
-      ({
+      fakeWorld({
         now: () => Date.parse(now),
         view: async (_project: string, _name: string, { viewer }: { viewer: unknown }) => {
           asked.push(viewer)
           return { known: true, closed: false }
         },
-      }) as unknown as World
+      })
     const read = (now: string) =>
       mayReadEvent({ world: at(now), directory }, 'prj_1', { private_session: 'ses_1' }, 'prn_key')
     t.equal(await read('2025-12-31T23:59:59.999Z'), true)
@@ -45,14 +45,14 @@ t.test('only its owner, while active, reads the event of a private artifact', as
     },
     roles: {},
   } as unknown as ProjectDirectory
-  const directory = {
+  const directory = fake<Directory>('directory', {
     project: () => home,
     organization: () => ({ keys: {} }),
-  } as unknown as Directory
-  const world = {
+  })
+  const world = fakeWorld({
     now: () => 0,
     view: () => t.fail('no session is looked up'),
-  } as unknown as World
+  })
   const read = (private_owner: string, reader: string) =>
     mayReadEvent({ world, directory }, 'prj_1', { private_owner }, reader)
   t.equal(await read('user_1', 'user_1'), true)

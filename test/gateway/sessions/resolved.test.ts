@@ -13,6 +13,7 @@ import { isRefusal, type Refusal, refuse } from '../../../protocol/errors.ts'
 import type { KnownDefinition } from '../../../protocol/resolver/callout.ts'
 import { resolverDefaults } from '../../../protocol/resolver/schema.ts'
 import type { TurnWanted } from '../../../protocol/runs/turns.ts'
+import { fake } from '../../support/fake-world.ts'
 
 const agent = {
   id: 'agt_1',
@@ -51,7 +52,7 @@ function stage({
 } = {}) {
   const asked: string[] = []
   const questions: ResolverQuestion[] = []
-  const edge = {
+  const edge = fake<CapabilityReader>('reader', {
     world: {
       node: 'n1',
       settings: { brand: 'Service', models },
@@ -87,7 +88,7 @@ function stage({
         resolver: { settings: { ...resolverDefaults, source }, updated_at: '' },
       }),
     },
-  } as unknown as CapabilityReader
+  })
   return { edge, asked, questions }
 }
 const defined = (edge: CapabilityReader, wanted: DefinitionRequest, who: Agent = agent) =>

@@ -6,6 +6,7 @@ import t from 'tap'
 import type { Edge } from '../../../gateway/call.ts'
 import { agentOf } from '../../../gateway/sessions/definition.ts'
 import { isRefusal } from '../../../protocol/errors.ts'
+import { fake } from '../../support/fake-world.ts'
 
 /**
  * Creates a gateway with one project and one agent. `asked` counts the queries to the agent's
@@ -18,7 +19,7 @@ function edgeOf() {
     project: { agents: { agt_1: { name: 'helper' } } } as object,
     organization: { projects: {} } as object,
   }
-  const edge = {
+  const edge = fake<Edge>('edge', {
     world: {
       settings: { brand: 'Service' },
       organization: () => 'org_1',
@@ -33,7 +34,7 @@ function edgeOf() {
       },
     },
     directory: { project: () => it.project, organization: () => it.organization },
-  } as unknown as Edge
+  })
   const find = async (ref: { readonly id?: string; readonly name?: string }): Promise<string> => {
     const agent = await agentOf(edge, 'prj_1', ref)
     return isRefusal(agent) ? agent.refused : agent.status

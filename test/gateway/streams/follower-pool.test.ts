@@ -1,13 +1,13 @@
 /** The pool shares followers between clients, checks them regularly, and closes unused ones. */
 import t from 'tap'
-import type { World } from '../../../gateway/ports.ts'
 import { openFollowerPool } from '../../../gateway/streams/follower-pool.ts'
+import { fakeWorld } from '../../support/fake-world.ts'
 
 function stage() {
   const timers = new Set<() => void>()
   const log: string[] = []
   let open = 0
-  const world = {
+  const world = fakeWorld({
     later: (_ms: number, run: () => void) => {
       timers.add(run)
       return () => void timers.delete(run)
@@ -18,7 +18,7 @@ function stage() {
         open += change
       },
     },
-  } as unknown as World
+  })
   const pool = openFollowerPool<{ follower: { check(): void }; close(): void }>(world)
   return {
     pool,

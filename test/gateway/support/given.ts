@@ -10,12 +10,13 @@ import { openTouches } from '../../../gateway/auth/key-last-used.ts'
 import { newKey } from '../../../gateway/auth/keys.ts'
 import { openDirectory } from '../../../gateway/directory.ts'
 import { uniqueTexts } from '../../../gateway/http/hex.ts'
-import type { Outcome, World } from '../../../gateway/ports.ts'
+import type { Outcome } from '../../../gateway/ports.ts'
 import { permissions } from '../../../protocol/access/schema.ts'
 import type { Address, Command } from '../../../protocol/entry.ts'
 import { isRefusal, refuse } from '../../../protocol/errors.ts'
 import { makeId } from '../../../protocol/ids.ts'
 import { type Answer, type Played, played, START } from '../../actors/support/played.ts'
+import { fakeWorld } from '../../support/fake-world.ts'
 
 export const ORG = 'org_01AAAAAAAAAAAAAAAAAAAAAAAA'
 export const PRJ = 'prj_01AAAAAAAAAAAAAAAAAAAAAA0B'
@@ -71,7 +72,7 @@ export function edge() {
     it.commands.push(command)
     return it.broken ? refuse('service_unavailable') : decide(command)
   }
-  const world = {
+  const world = fakeWorld({
     node: 'gw1',
     now: () => now,
     monotonic: () => now,
@@ -103,7 +104,7 @@ export function edge() {
       return answer
     },
     log: { debug() {}, info() {}, warn() {}, error() {} },
-  } as unknown as World
+  })
   const root = newKey(world, undefined)
   actor({ kind: 'organization', id: ORG }).send('organization.init', {
     name: 'Acme',

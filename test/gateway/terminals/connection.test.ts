@@ -1,7 +1,6 @@
 /** The client's connection to a terminal: messages, limits, and the start of a worker. */
 import t from 'tap'
 import { uniqueTexts } from '../../../gateway/http/hex.ts'
-import type { World } from '../../../gateway/ports.ts'
 import { TerminalConnection } from '../../../gateway/terminals/connection.ts'
 import { type Refusal, refuse } from '../../../protocol/errors.ts'
 import {
@@ -10,6 +9,7 @@ import {
   type TowardsWorker,
   terminalLimits,
 } from '../../../protocol/workers/terminals.ts'
+import { fakeWorld } from '../../support/fake-world.ts'
 import { ManualClock, settleAll, silentLog } from '../../support/memory.ts'
 
 interface Script {
@@ -39,7 +39,7 @@ function stage(script: Partial<Script> = {}) {
   let closed: number | undefined
   let gone = 0
   let say: (message: TowardsPerson) => void = () => {}
-  const world = {
+  const world = fakeWorld({
     now: clock.now,
     monotonic: clock.now,
     later: clock.later,
@@ -64,7 +64,7 @@ function stage(script: Partial<Script> = {}) {
         }
       },
     },
-  } as unknown as World
+  })
   const connection = new TerminalConnection(
     world,
     {

@@ -1,10 +1,10 @@
 /** A gateway that decides upgrades of worker sockets, without real sockets. */
 import { openAuthentication } from '../../../gateway/auth/authenticate.ts'
 import { createLimits } from '../../../gateway/auth/rate.ts'
-import type { World } from '../../../gateway/ports.ts'
 import { createUpgrade } from '../../../gateway/workers/upgrade.ts'
 import type { GatewayMessage } from '../../../protocol/workers/messages.ts'
 import { defaultTiming } from '../../../protocol/workers/timing.ts'
+import { fakeWorld } from '../../support/fake-world.ts'
 import { edge, PRJ } from '../support/given.ts'
 
 /** Creates the gateway of `given.ts` with the additional ports that the worker socket needs. */
@@ -14,7 +14,7 @@ export function given(
 ) {
   const it = edge()
   let handler: ((message: GatewayMessage) => unknown) | undefined
-  const world = {
+  const world = fakeWorld({
     ...it.world,
     fresh: () => it.fresh,
     settings: {
@@ -41,7 +41,7 @@ export function given(
             },
           }
         : { reply: undefined },
-  } as unknown as World
+  })
   const authentication = openAuthentication(world, it.directory)
   const upgrade = createUpgrade(world, it.directory, authentication, createLimits(world))
   const asked = { project: 'default', protocols: '', remote: '10.0.0.1', request_id: 'req_1' }

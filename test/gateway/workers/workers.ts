@@ -18,6 +18,7 @@ import { offerCapability, subjects } from '../../../protocol/subjects.ts'
 import type { Offer, OfferReply } from '../../../protocol/workers/messages.ts'
 import type { ClaimedJob } from '../../../protocol/workers/socket.ts'
 import { defaultTiming } from '../../../protocol/workers/timing.ts'
+import { fakeWorld } from '../../support/fake-world.ts'
 
 export const PROJECT = 'prj_00000000000000000000000A01'
 
@@ -152,7 +153,7 @@ export function scene(settings: Partial<World['settings']> = {}): Scene {
     'queue.heartbeat': () => ({ alive: true }),
     'queue.report': () => ({ outcome: 'accepted' }),
   }
-  const world = {
+  const world = fakeWorld({
     node: 'gw1',
     settings: {
       brand: 'Service',
@@ -228,7 +229,7 @@ export function scene(settings: Partial<World['settings']> = {}): Scene {
       },
     },
     count: { request() {}, open() {}, inc() {} },
-  } as unknown as World
+  })
   const hub = openHub(world)
   const made: Scene = {
     clock,

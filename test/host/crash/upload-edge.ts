@@ -5,9 +5,11 @@
 import { createHash } from 'node:crypto'
 import type { Call, Edge } from '../../../gateway/call.ts'
 import { receiveArtifact } from '../../../gateway/commands/artifacts/upload.ts'
+import { createUploadTurns } from '../../../gateway/files/upload.ts'
 import type { Files, World } from '../../../gateway/ports.ts'
 import { api } from '../../../protocol/api.ts'
 import { refuse } from '../../../protocol/errors.ts'
+import { fake, fakeWorld } from '../../support/fake-world.ts'
 
 /**
  * How a gateway fails. `dies`: its pending calls are never answered, and its timers stop. `fails`:
@@ -98,7 +100,7 @@ export function failingGateway(
     read: port((...args) => files.read(...args), broken),
     delete: port((...args) => files.delete(...args), broken),
   }
-  const world = {
+  const world = fakeWorld({
     ...base,
     files: store,
     command: port(base.command as (command: never) => Promise<never>, unknown),
@@ -107,7 +109,7 @@ export function failingGateway(
       base.later(ms, () => {
         if (!dead()) run()
       }),
-  } as unknown as World
+  })
   const caller = {
     principal: { type: 'user', id: 'user_1' },
     credential: { type: 'api_key', id: 'key_1' },
@@ -116,8 +118,10 @@ export function failingGateway(
     proof: { hash: '', tag: '' },
   }
   const edge = (project: string) =>
-    ({
+    fake<Edge>('edge', {
       world,
+      uploadTurns: createUploadTurns(world),
+      sessionVisibility: fake<Edge['sessionVisibility']>('sessionVisibility', {}),
       authentication: { again: port(async () => caller as never, unknown) },
       directory: {
         organization: port(
@@ -125,7 +129,7 @@ export function failingGateway(
           unknown,
         ),
       },
-    }) as unknown as Edge
+    })
   async function* arriving(bytes: Buffer): AsyncGenerator<Buffer> {
     for (const chunk of formOf(bytes)) {
       if (await step()) throw new Error('the connection broke')

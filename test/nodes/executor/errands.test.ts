@@ -9,6 +9,7 @@ import { errands } from '../../../nodes/executor/errands/errands.ts'
 import type { Handler } from '../../../nodes/executor/handler.ts'
 import type { Command } from '../../../protocol/entry.ts'
 import { type Refusal, refuse } from '../../../protocol/errors.ts'
+import { fake } from '../../support/fake-world.ts'
 
 type Work = Parameters<Handler['perform']>[0]
 function handlerOf(
@@ -16,7 +17,7 @@ function handlerOf(
   expelled: (command: Command) => { reply: unknown } | Refusal,
 ) {
   const sent: Command[] = []
-  const asking = {
+  const asking = fake<CapabilityReader>('reader', {
     directory: {
       refreshProject: async () => ({ principals, agents: {} }),
       organization: async () => ({ keys: {}, projects: {} }),
@@ -34,7 +35,7 @@ function handlerOf(
         return expelled(command)
       },
     },
-  } as unknown as CapabilityReader
+  })
   const run = (spec: object) =>
     errands(asking, { convert: async () => undefined }).perform({
       project: 'prj_1',

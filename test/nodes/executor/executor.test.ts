@@ -2,7 +2,6 @@
 import t from 'tap'
 import { uniqueTexts } from '../../../gateway/http/hex.ts'
 import type { MaybePromise } from '../../../gateway/maybe-promise.ts'
-import type { World } from '../../../gateway/ports.ts'
 import { outcomeOf } from '../../../nodes/executor/answer.ts'
 import { startExecutor } from '../../../nodes/executor/executor.ts'
 import { type Handler, NOT_OURS, type Outcome } from '../../../nodes/executor/handler.ts'
@@ -13,6 +12,7 @@ import type { JobHeader } from '../../../protocol/jobs/rows.ts'
 import type { Offer, OfferReply } from '../../../protocol/workers/messages.ts'
 import type { ClaimedJob } from '../../../protocol/workers/socket.ts'
 import { defaultTiming } from '../../../protocol/workers/timing.ts'
+import { fakeWorld } from '../../support/fake-world.ts'
 
 const jobId = (n: number) => makeId('job', n, new Uint8Array(9).fill(n), n)
 const header = (n: number): JobHeader => ({
@@ -50,7 +50,7 @@ function stage({
     { finish: (outcome: Outcome | typeof NOT_OURS) => void; signal: AbortSignal }
   >()
   let listener: ((offer: Offer) => MaybePromise<OfferReply | undefined>) | undefined
-  const world = {
+  const world = fakeWorld({
     now: () => now,
     monotonic: () => now,
     fresh: () => fresh,
@@ -71,7 +71,7 @@ function stage({
       }) as never
     },
     log: { debug() {}, info() {}, warn() {}, error() {} },
-  } as unknown as World
+  })
   const handler: Handler = {
     takes,
     ...(graceMs !== undefined && { graceMs }),

@@ -11,6 +11,7 @@ import type { ActionCall } from '../../../protocol/actions/invocation.ts'
 import type { Command } from '../../../protocol/entry.ts'
 import { type Refusal, refuse } from '../../../protocol/errors.ts'
 import { makeId } from '../../../protocol/ids.ts'
+import { fake } from '../../support/fake-world.ts'
 
 type Work = Parameters<Handler['perform']>[0]
 type Open = Readonly<Record<string, unknown>>
@@ -34,9 +35,9 @@ function given(replies: readonly ({ readonly reply: unknown } | Refusal)[] = [])
   const left = [...replies]
   let call: ActionCall | undefined
   const service = {
-    directory: {
+    directory: fake<Directory>('directory', {
       project: async () => ({ agents: { agt_1: { name: 'Ada' } }, principals: {} }),
-    } as unknown as Directory,
+    }),
     world: {
       settings: { brand: 'Service', deadline: 1000 },
       now: () => 0,

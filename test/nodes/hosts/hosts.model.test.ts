@@ -8,7 +8,6 @@ import t from 'tap'
 import { defineActor } from '../../../actors/actor.ts'
 import { environmentActor } from '../../../actors/environments/environment.ts'
 import { uniqueTexts } from '../../../gateway/http/hex.ts'
-import type { World } from '../../../gateway/ports.ts'
 import { sleep } from '../../../gateway/timing.ts'
 import type { Clock } from '../../../nodes/host/ports.ts'
 import { startHost } from '../../../nodes/hosts/host.ts'
@@ -18,6 +17,7 @@ import type { EnvironmentStanding } from '../../../protocol/environments/events.
 import { makeId } from '../../../protocol/ids.ts'
 import { shardOf } from '../../../protocol/subjects.ts'
 import { kinds, ToyWorld } from '../../host/support/toy.ts'
+import { fakeWorld } from '../../support/fake-world.ts'
 import { MemoryBus, settleAll, silentLog } from '../../support/memory.ts'
 import { MemoryPlace } from '../../support/memory-provider.ts'
 
@@ -84,7 +84,7 @@ async function stage(delays: readonly number[]) {
       },
     }
     const unsubscribe: (() => void)[] = []
-    const world = {
+    const world = fakeWorld({
       node: `host-${index}`,
       now: clock.now,
       monotonic: clock.elapsed,
@@ -98,7 +98,7 @@ async function stage(delays: readonly number[]) {
         const answer = await submit(command)
         return killed ? never : answer
       },
-    } as unknown as World
+    })
     const provider = slow((index === 2 ? places[1] : places[0]).provider(), clock)
     const stop = startHost({
       world,

@@ -2,9 +2,9 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import t, { type Test } from 'tap'
-import type { World } from '../../../gateway/ports.ts'
 import { listenForMail } from '../../../nodes/mail/listener.ts'
 import { createMailReader } from '../../../nodes/mail/reader.ts'
+import { fakeWorld } from '../../support/fake-world.ts'
 import { ManualClock, silentLog } from '../../support/memory.ts'
 
 const agent = 'agt_01M8K4XVA1B5B0ZWM561BEE8ZN'
@@ -15,7 +15,7 @@ async function connected(t: Test, domain: string) {
   const logged: string[] = []
   const lookups: string[] = []
   const note = ({ event }: { readonly event: string }): void => void logged.push(event)
-  const world = {
+  const world = fakeWorld({
     log: { ...silentLog, error: note, warn: note, debug: note },
     later: (ms: number, run: () => void) => clock.later(ms, run),
     everywhere: async () => {
@@ -26,7 +26,7 @@ async function connected(t: Test, domain: string) {
       id === agent
         ? { id, status: 'active', email_address: 'any' }
         : { refused: 'not_found', message: '' },
-  } as unknown as World
+  })
   const settings = { host: '127.0.0.1', port: 0, domain, limit: 1000 }
   const listener = await listenForMail(world, settings, createMailReader(1000, [], world.later))
   t.teardown(() => listener.stop())

@@ -1,9 +1,9 @@
 /** A host with a provider in memory, scripted replies from environments, and a manual clock. */
-import type { World } from '../../../gateway/ports.ts'
 import { startHost } from '../../../nodes/hosts/host.ts'
 import type { HostRequest, HostTask } from '../../../protocol/environments/commands.ts'
 import { makeId } from '../../../protocol/ids.ts'
 import { subjects } from '../../../protocol/subjects.ts'
+import { fakeWorld } from '../../support/fake-world.ts'
 import { ManualClock, MemoryBus, settleAll, silentLog } from '../../support/memory.ts'
 import { MemoryPlace } from '../../support/memory-provider.ts'
 
@@ -35,7 +35,7 @@ export function stage(place = new MemoryPlace()) {
   }
   const start = (node = 'n1', limits = { environments: 10, operations: 2 }) => {
     let random = 0
-    const world = {
+    const world = fakeWorld({
       node,
       now: clock.now,
       monotonic: clock.elapsed,
@@ -49,7 +49,7 @@ export function stage(place = new MemoryPlace()) {
         sent.push(one)
         return on[name]?.(one)
       },
-    } as unknown as World
+    })
     return startHost({
       world,
       bus,

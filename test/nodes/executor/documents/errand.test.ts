@@ -4,6 +4,7 @@ import type { CapabilityReader } from '../../../../gateway/queries/agent-capabil
 import type { Conversion, Converter } from '../../../../nodes/executor/documents/converter.ts'
 import { errands } from '../../../../nodes/executor/errands/errands.ts'
 import { type Handler, NOT_OURS } from '../../../../nodes/executor/handler.ts'
+import { fake } from '../../../support/fake-world.ts'
 
 type Work = Parameters<Handler['perform']>[0]
 
@@ -28,7 +29,7 @@ function executorWith({
     if (down) throw new Error('down')
   }
   const silent = () => {}
-  const asking = {
+  const asking = fake<CapabilityReader>('reader', {
     directory: {},
     world: {
       log: { debug: silent, info: silent, warn: silent, error: silent },
@@ -45,7 +46,7 @@ function executorWith({
         delete: async (name: string) => void store.delete(name),
       },
     },
-  } as unknown as CapabilityReader
+  })
   const run = (signal = new AbortController().signal) =>
     errands(asking, converter).perform({
       project: 'prj_1',
