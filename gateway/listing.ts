@@ -29,7 +29,7 @@ export type LocalQuery = (context: LocalContext) => MaybePromise<unknown | Refus
 /**
  * Creates the handler of a query from a function with the input and reply types of the query's row.
  */
-export const answer =
+export const localQuery =
   <N extends RowName>(
     run: (context: LocalContext, input: Input<Api[N]>) => MaybePromise<Reply<Api[N]> | Refusal>,
   ): LocalQuery =>
@@ -44,6 +44,7 @@ export const organizationOf = <T>(
   use: (known: OrganizationDirectory) => T,
 ): MaybePromise<T | Refusal> =>
   andThen(directory.organization(), (known) => (isRefusal(known) ? known : use(known)))
+/** Calls `use` with the cached directory of the call's project, like `organizationOf`. */
 export const projectOf = <T>(
   { directory, project = '' }: LocalContext,
   use: (known: ProjectDirectory) => T,

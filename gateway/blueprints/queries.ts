@@ -4,7 +4,7 @@ import { isPublished } from '../../protocol/blueprints/resources.ts'
 import type { DriftItem } from '../../protocol/blueprints/schema.ts'
 import { type Identity, identityOf } from '../../protocol/blueprints/stored.ts'
 import { isRefusal, type Refusal } from '../../protocol/errors.ts'
-import { answer, type LocalContext, type LocalQuery } from '../listing.ts'
+import { type LocalContext, type LocalQuery, localQuery } from '../listing.ts'
 import { shownBindings } from './apply.ts'
 import { exportResources } from './export.ts'
 import { bindingsOf, boundResources, hashIn } from './present.ts'
@@ -37,7 +37,7 @@ async function driftItems(
 
 /** Handlers of the query rows, by row name. */
 export const blueprintQueries: Readonly<Record<string, LocalQuery>> = {
-  'blueprint.bindings': answer<'blueprint.bindings'>(
+  'blueprint.bindings': localQuery<'blueprint.bindings'>(
     async ({ world, project = '' }, { namespace, blueprint_key, include }) => {
       const found = await bindingsOf({ world }, project)
       if (isRefusal(found)) return found
@@ -53,7 +53,7 @@ export const blueprintQueries: Readonly<Record<string, LocalQuery>> = {
       }
     },
   ),
-  'blueprint.drift': answer<'blueprint.drift'>(
+  'blueprint.drift': localQuery<'blueprint.drift'>(
     async (context, { blueprint_key, namespace, include }) => {
       const items = await driftItems(
         context,
@@ -66,7 +66,7 @@ export const blueprintQueries: Readonly<Record<string, LocalQuery>> = {
       }
     },
   ),
-  'blueprint.export': answer<'blueprint.export'>((context, input) =>
+  'blueprint.export': localQuery<'blueprint.export'>((context, input) =>
     exportResources(context, input),
   ),
 }

@@ -9,7 +9,7 @@ import type { ViewQueries } from '../../protocol/queries/views.ts'
 import { type Call, type Edge, scopeId } from '../call.ts'
 import { readSkill } from '../files/front-matter.ts'
 import { hexOf } from '../http/hex.ts'
-import { answer, type LocalContext, type LocalQuery } from '../listing.ts'
+import { type LocalContext, type LocalQuery, localQuery } from '../listing.ts'
 import type { Prepare, Prepared } from '../prepare.ts'
 import {
   allSkills,
@@ -145,10 +145,10 @@ const listed = <T>(items: readonly T[] | Refusal) =>
   isRefusal(items) ? items : { items: [...items] }
 /** Handlers of the query rows, by row name. */
 export const definitionQueries: Readonly<Record<string, LocalQuery>> = {
-  'toolkit.list': answer<'toolkit.list'>(async (context, { include_system }) =>
+  'toolkit.list': localQuery<'toolkit.list'>(async (context, { include_system }) =>
     listed(await allToolkits(context, context.project ?? '', include_system)),
   ),
-  'toolkit.get': answer<'toolkit.get'>(async (context, { id }) => {
+  'toolkit.get': localQuery<'toolkit.get'>(async (context, { id }) => {
     const { world, project = '' } = context
     const system = await serviceToolkits(context, project)
     if (isRefusal(system)) return system
@@ -157,16 +157,16 @@ export const definitionQueries: Readonly<Record<string, LocalQuery>> = {
       (await world.view(project, 'toolkit.get', { id }))
     )
   }),
-  'skill.list': answer<'skill.list'>(async (context) =>
+  'skill.list': localQuery<'skill.list'>(async (context) =>
     listed(await allSkills(context, context.project ?? '')),
   ),
-  'skill.get': answer<'skill.get'>(async ({ world, project = '' }, { id }) => {
+  'skill.get': localQuery<'skill.get'>(async ({ world, project = '' }, { id }) => {
     const found = await world.view(project, 'skill.get', { id })
     return isRefusal(found) && found.refused === 'not_found'
       ? world.view(world.organization(), 'skill.get_organization', { id })
       : found
   }),
-  'skill.usage': answer<'skill.usage'>(async (context, { id }) => {
+  'skill.usage': localQuery<'skill.usage'>(async (context, { id }) => {
     const known = await context.directory.organization()
     if (isRefusal(known)) return known
     if (getOwn(known.skills, id) === undefined) return refuse('not_found')
@@ -180,15 +180,15 @@ export const definitionQueries: Readonly<Record<string, LocalQuery>> = {
           projects: [...usage],
         }
   }),
-  'agent.bindings': answer<'agent.bindings'>(
+  'agent.bindings': localQuery<'agent.bindings'>(
     async ({ world, project = '' }, { id }) =>
       (await world.ask({ project, kind: 'project', id: project }, 'bindings', { id })) ??
       refuse('not_found'),
   ),
-  'agent.toolkits': answer<'agent.toolkits'>((context, { id }) =>
+  'agent.toolkits': localQuery<'agent.toolkits'>((context, { id }) =>
     toolkitAssignments(context, context.project ?? '', id),
   ),
-  'agent.skills': answer<'agent.skills'>((context, { id }) =>
+  'agent.skills': localQuery<'agent.skills'>((context, { id }) =>
     skillAssignments(context, context.project ?? '', id),
   ),
 }

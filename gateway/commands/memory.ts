@@ -9,7 +9,7 @@ import { isRefusal, type Refusal, refuse, refuseFields } from '../../protocol/er
 import { getOwn } from '../../protocol/lookup.ts'
 import { type Call, type Edge, scopeId } from '../call.ts'
 import { openCursor, sealCursor } from '../http/cursor.ts'
-import { answer, DEFAULT_LIMIT, type LocalQuery } from '../listing.ts'
+import { DEFAULT_LIMIT, type LocalQuery, localQuery } from '../listing.ts'
 import type { Prepare, Prepared } from '../prepare.ts'
 
 /**
@@ -45,7 +45,7 @@ export const memoryPreparations: Readonly<Record<string, Prepare>> = {
 
 /** Handlers of the query rows, by row name. */
 export const memoryQueries: Readonly<Record<string, LocalQuery>> = {
-  'memory.changes': answer<'memory.changes'>(
+  'memory.changes': localQuery<'memory.changes'>(
     async (
       { world, project = '' },
       { id, after, limit = DEFAULT_LIMIT },

@@ -20,7 +20,7 @@ import {
 } from '../../protocol/preferences/schema.ts'
 import { faultsOf } from '../../protocol/rules/schema-faults/faults.ts'
 import { type Call, type Edge, rows, scopeId } from '../call.ts'
-import { answer, type LocalContext, type LocalQuery, newestPage } from '../listing.ts'
+import { type LocalContext, type LocalQuery, localQuery, newestPage } from '../listing.ts'
 import type { Prepare, Prepared } from '../prepare.ts'
 
 /** Query parameters that do not select records. The filter of a view may not contain them. */
@@ -86,16 +86,16 @@ export const preferencePreparations: Readonly<Record<string, Prepare>> = {
 
 /** Handlers of the query rows, by row name. */
 export const preferenceQueries: Readonly<Record<string, LocalQuery>> = {
-  'me.preferences': answer<'me.preferences'>(({ world, project = '', caller }) =>
+  'me.preferences': localQuery<'me.preferences'>(({ world, project = '', caller }) =>
     world.ask({ project, kind: 'preferences', id: caller.principal.id }, 'get', {}),
   ),
-  'saved_view.list': answer<'saved_view.list'>(async (context, { list }) => {
+  'saved_view.list': localQuery<'saved_view.list'>(async (context, { list }) => {
     const views = await visible(context)
     if (isRefusal(views)) return views
     const listed = views.filter((view) => list === undefined || view.list === list)
     return newestPage(context, 'saved_view.list', listed)
   }),
-  'saved_view.get': answer<'saved_view.get'>(async (context, { id }) => {
+  'saved_view.get': localQuery<'saved_view.get'>(async (context, { id }) => {
     const views = await visible(context)
     return isRefusal(views) ? views : (views.find((view) => view.id === id) ?? refuse('not_found'))
   }),

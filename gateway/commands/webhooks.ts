@@ -10,7 +10,7 @@ import { isId } from '../../protocol/ids.ts'
 import { START_TIMEOUT_MS } from '../../protocol/webhooks/delivery.ts'
 import type { Webhook } from '../../protocol/webhooks/rows.ts'
 import type { Call, Edge } from '../call.ts'
-import { answer, type LocalQuery } from '../listing.ts'
+import { type LocalQuery, localQuery } from '../listing.ts'
 import type { Prepare, Prepared } from '../prepare.ts'
 import { withSecret } from './actions.ts'
 import { shortEntries } from './integrations/signature.ts'
@@ -145,7 +145,7 @@ export const webhookPreparations: Readonly<Record<string, Prepare>> = {
   'secret.put': seal,
 }
 export const secretQueries: Readonly<Record<string, LocalQuery>> = {
-  'secret.list': answer<'secret.list'>(async ({ world, project = '' }) => {
+  'secret.list': localQuery<'secret.list'>(async ({ world, project = '' }) => {
     const items = await world.ask({ project, kind: 'project', id: project }, 'secrets', {})
     return isRefusal(items) ? items : { items: [...items] }
   }),

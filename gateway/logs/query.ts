@@ -1,7 +1,7 @@
 /** Answers the query `run.logs` with a page of the log lines of a run. */
 import { isRefusal, type Refusal, refuse } from '../../protocol/errors.ts'
 import { isId } from '../../protocol/ids.ts'
-import { answer, DEFAULT_LIMIT, type LocalQuery } from '../listing.ts'
+import { DEFAULT_LIMIT, type LocalQuery, localQuery } from '../listing.ts'
 import type { World } from '../ports.ts'
 import { readLog } from './read.ts'
 
@@ -21,7 +21,7 @@ export async function runStanding(
 }
 
 export const logQueries: Readonly<Record<'run.logs', LocalQuery>> = {
-  'run.logs': answer<'run.logs'>(
+  'run.logs': localQuery<'run.logs'>(
     async ({ world, project = '' }, { id, limit = DEFAULT_LIMIT, ...question }) => {
       if (!isId(id, 'run')) return refuse('not_found')
       const standing = await runStanding(world, project, id)

@@ -15,7 +15,7 @@ import {
 } from '../../protocol/environments/actions.ts'
 import { isRefusal, type Refusal, refuse } from '../../protocol/errors.ts'
 import type { ViewQueries } from '../../protocol/queries/views.ts'
-import { answer, type LocalQuery } from '../listing.ts'
+import { type LocalQuery, localQuery } from '../listing.ts'
 import type { World } from '../ports.ts'
 
 type Asking = Pick<World, 'view' | 'organization' | 'settings'>
@@ -256,14 +256,16 @@ const publishedEntry = (
 
 /** Handlers of the query rows, by row name. */
 export const catalogQueries: Readonly<Record<string, LocalQuery>> = {
-  'catalog.actions': answer<'catalog.actions'>(async ({ world, project = '' }) => {
+  'catalog.actions': localQuery<'catalog.actions'>(async ({ world, project = '' }) => {
     const entries = await entriesOf(world, project)
     return isRefusal(entries)
       ? entries
       : { items: entries.map((entry) => publishedEntry(entry, world)) }
   }),
-  'catalog.action': answer<'catalog.action'>(async ({ world, project = '' }, { action_name }) => {
-    const found = await findEntry(world, project, action_name)
-    return isRefusal(found) ? found : publishedEntry(found, world)
-  }),
+  'catalog.action': localQuery<'catalog.action'>(
+    async ({ world, project = '' }, { action_name }) => {
+      const found = await findEntry(world, project, action_name)
+      return isRefusal(found) ? found : publishedEntry(found, world)
+    },
+  ),
 }

@@ -6,7 +6,7 @@ import { timestamp } from '../../protocol/common.ts'
 import type { Environment, LogName, WorkerLogs } from '../../protocol/environments/schema.ts'
 import { isRefusal, type Refusal, refuse } from '../../protocol/errors.ts'
 import { isId } from '../../protocol/ids.ts'
-import { answer, type LocalQuery } from '../listing.ts'
+import { type LocalQuery, localQuery } from '../listing.ts'
 import type { World } from '../ports.ts'
 import { redactionOf } from './redact.ts'
 
@@ -23,8 +23,8 @@ const MARGIN_BYTES = 2048
  * environment has no place yet, or when no host of its place answers.
  */
 export const environmentLogQueries: Readonly<Record<'environment.worker_logs', LocalQuery>> = {
-  'environment.worker_logs': answer<'environment.worker_logs'>(({ world, project = '' }, query) =>
-    readWorkerLogs(world, project, query),
+  'environment.worker_logs': localQuery<'environment.worker_logs'>(
+    ({ world, project = '' }, query) => readWorkerLogs(world, project, query),
   ),
 }
 

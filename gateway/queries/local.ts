@@ -31,11 +31,11 @@ import { hostQueries } from '../commands/repositories/hosts.ts'
 import { resolverQueries } from '../commands/resolver/configure.ts'
 import { secretQueries } from '../commands/webhooks.ts'
 import {
-  answer,
   comesAfter,
   DEFAULT_LIMIT,
   type LocalContext,
   type LocalQuery,
+  localQuery,
   newestFirst,
   newestPage,
   organizationOf,
@@ -168,7 +168,7 @@ async function everyRole<T>(
 
 /** The handlers of the queries, by operation name. A handler answers all rows of its operation. */
 export const localQueries: Readonly<Record<string, LocalQuery>> = {
-  'project.list': answer<'project.list'>((context, input) =>
+  'project.list': localQuery<'project.list'>((context, input) =>
     organizationOf(context, ({ projects }) =>
       newestPage<Project>(
         context,
@@ -177,41 +177,43 @@ export const localQueries: Readonly<Record<string, LocalQuery>> = {
       ),
     ),
   ),
-  'project.get': answer<'project.get'>((context) =>
+  'project.get': localQuery<'project.get'>((context) =>
     organizationOf(context, (known) => orNotFound(liveProject(known, context.project))),
   ),
-  'project.capabilities': answer<'project.capabilities'>(async ({ caller: { permissions } }) => ({
-    can_manage_project: permissions.has('project.admin'),
-    can_manage_access: permissions.has('access.manage'),
-  })),
+  'project.capabilities': localQuery<'project.capabilities'>(
+    async ({ caller: { permissions } }) => ({
+      can_manage_project: permissions.has('project.admin'),
+      can_manage_access: permissions.has('access.manage'),
+    }),
+  ),
 
-  'key.list_organization': answer<'key.list_organization'>((context) =>
+  'key.list_organization': localQuery<'key.list_organization'>((context) =>
     keys.organization(context, (all) =>
       newestPage(context, 'key.list_organization', Object.values(all)),
     ),
   ),
-  'key.get_organization': answer<'key.get_organization'>((context, { id }) =>
+  'key.get_organization': localQuery<'key.get_organization'>((context, { id }) =>
     keys.organization(context, (all) => orNotFound(keyIn(all, id))),
   ),
-  'key.list': answer<'key.list'>((context) =>
+  'key.list': localQuery<'key.list'>((context) =>
     keys.project(context, (all) => newestPage(context, 'key.list', Object.values(all))),
   ),
-  'key.get': answer<'key.get'>((context, { id }) =>
+  'key.get': localQuery<'key.get'>((context, { id }) =>
     keys.project(context, (all) => orNotFound(keyIn(all, id))),
   ),
 
-  'principal.list': answer<'principal.list'>((context, input) =>
+  'principal.list': localQuery<'principal.list'>((context, input) =>
     projectOf(context, ({ principals }) => ({
       items: newestFirst(
         Object.values(principals).filter((principal) => isListed(principal, input)),
       ).slice(0, input.limit ?? DEFAULT_LIMIT),
     })),
   ),
-  'principal.get': answer<'principal.get'>((context, { id }) =>
+  'principal.get': localQuery<'principal.get'>((context, { id }) =>
     projectOf(context, ({ principals }) => orNotFound(getOwn(principals, id))),
   ),
 
-  'user.list': answer<'user.list'>((context, { include_disabled }) =>
+  'user.list': localQuery<'user.list'>((context, { include_disabled }) =>
     projectOf(context, ({ principals }) =>
       newestPage(
         context,
@@ -222,38 +224,40 @@ export const localQueries: Readonly<Record<string, LocalQuery>> = {
       ),
     ),
   ),
-  'user.get': answer<'user.get'>((context, { id }) =>
+  'user.get': localQuery<'user.get'>((context, { id }) =>
     projectOf(context, (known) => orNotFound(personIn(known, id))),
   ),
-  'token.list': answer<'token.list'>((context, { id }) =>
+  'token.list': localQuery<'token.list'>((context, { id }) =>
     keys.person(context, id, (all) => newestPage(context, 'token.list', all)),
   ),
 
-  'me.get': answer<'me.get'>(async ({ caller: { principal, credential, permissions }, world }) => ({
-    principal: {
-      id: principal.id,
-      kind: principal.type === 'service_account' ? 'service' : principal.type,
-      name: principal.name ?? principal.id,
-    },
-    credential: {
-      id: credential.id,
-      type:
-        credential.type === 'cli_token' || credential.type === 'console_session'
-          ? credential.type
-          : 'api_key',
-      name: credential.name ?? credential.id,
-    },
-    permissions: [...permissions].map((permission) =>
-      brandedPermission(permission, world.settings.brand.toLowerCase()),
-    ),
-  })),
-  'me.list_tokens': answer<'me.list_tokens'>((context) =>
+  'me.get': localQuery<'me.get'>(
+    async ({ caller: { principal, credential, permissions }, world }) => ({
+      principal: {
+        id: principal.id,
+        kind: principal.type === 'service_account' ? 'service' : principal.type,
+        name: principal.name ?? principal.id,
+      },
+      credential: {
+        id: credential.id,
+        type:
+          credential.type === 'cli_token' || credential.type === 'console_session'
+            ? credential.type
+            : 'api_key',
+        name: credential.name ?? credential.id,
+      },
+      permissions: [...permissions].map((permission) =>
+        brandedPermission(permission, world.settings.brand.toLowerCase()),
+      ),
+    }),
+  ),
+  'me.list_tokens': localQuery<'me.list_tokens'>((context) =>
     keys.person(context, context.caller.principal.id, (all) =>
       newestPage(context, 'me.list_tokens', all),
     ),
   ),
 
-  'cli_credential.list': answer<'cli_credential.list'>((context) =>
+  'cli_credential.list': localQuery<'cli_credential.list'>((context) =>
     keys.person(context, context.caller.principal.id, (all) => {
       const page = newestPage(context, 'cli_credential.list', all)
       return isRefusal(page)
@@ -262,7 +266,7 @@ export const localQueries: Readonly<Record<string, LocalQuery>> = {
     }),
   ),
 
-  'role.list': answer<'role.list'>((context) =>
+  'role.list': localQuery<'role.list'>((context) =>
     everyRole(context, (roles, rank) => {
       type Position = readonly [rank: number, created_at: string, id: string]
       const positionOf = (role: Role): Position => [rank(role), role.created_at, role.id]
@@ -276,10 +280,10 @@ export const localQueries: Readonly<Record<string, LocalQuery>> = {
       )
     }),
   ),
-  'role.get': answer<'role.get'>((context, { id }) =>
+  'role.get': localQuery<'role.get'>((context, { id }) =>
     everyRole(context, (roles) => orNotFound(roles.find((role) => role.id === id))),
   ),
-  'assignment.list': answer<'assignment.list'>((context, { principal_id, role_id }) =>
+  'assignment.list': localQuery<'assignment.list'>((context, { principal_id, role_id }) =>
     projectOf(context, ({ assignments }) => ({
       items: newestFirst(
         assignments.filter(
@@ -296,7 +300,7 @@ export const localQueries: Readonly<Record<string, LocalQuery>> = {
   ...resolverQueries,
   ...blueprintQueries,
   ...consoleQueries,
-  'permission.list': answer<'permission.list'>(async ({ world, project = '' }) => {
+  'permission.list': localQuery<'permission.list'>(async ({ world, project = '' }) => {
     const entries = await entriesOf(world, project)
     if (isRefusal(entries)) return entries
     return catalogOf(
@@ -304,7 +308,7 @@ export const localQueries: Readonly<Record<string, LocalQuery>> = {
       entries.flatMap(({ name, endpoint_kind }) => (endpoint_kind === 'builtin' ? [] : [name])),
     )
   }),
-  'catalog.events': answer<'catalog.events'>(async ({ world, project = '' }) => {
+  'catalog.events': localQuery<'catalog.events'>(async ({ world, project = '' }) => {
     const found = await world.ask({ project, kind: 'project', id: project }, 'secrets', {})
     if (isRefusal(found)) return found
     return eventCatalog(
@@ -312,7 +316,7 @@ export const localQueries: Readonly<Record<string, LocalQuery>> = {
       connectedBy(found.map(({ name }) => name)),
     )
   }),
-  'catalog.models': answer<'catalog.models'>(
+  'catalog.models': localQuery<'catalog.models'>(
     async ({
       world: {
         settings: { models },

@@ -8,14 +8,14 @@ import { isRefusal, refuse, refuseFields } from '../../protocol/errors.ts'
 import { getOwn } from '../../protocol/lookup.ts'
 import { nextFire, scheduleFault } from '../../protocol/rules/schedule.ts'
 import { loopNamed } from '../commands/loops.ts'
-import { answer, type LocalQuery } from '../listing.ts'
+import { type LocalQuery, localQuery } from '../listing.ts'
 
 /** The latest time that a timestamp can state: the end of the year 9999. */
 const MAX_TIME_MS = 253_402_300_799_999
 
 /** Handlers of the query rows, by row name. */
 export const loopQueries: Readonly<Record<string, LocalQuery>> = {
-  'loop.triggers': answer<'loop.triggers'>(async ({ world, project = '' }, { id: name }) => {
+  'loop.triggers': localQuery<'loop.triggers'>(async ({ world, project = '' }, { id: name }) => {
     const loop_id = await loopNamed(world, project, name)
     if (isRefusal(loop_id)) return loop_id
     const [triggers, faults] = await Promise.all([
@@ -35,7 +35,7 @@ export const loopQueries: Readonly<Record<string, LocalQuery>> = {
       }),
     }
   }),
-  'schedule.next': answer<'schedule.next'>(
+  'schedule.next': localQuery<'schedule.next'>(
     ({ world }, { cron, interval, timezone, since, count = 5 }) => {
       const schedule = {
         ...(cron !== undefined && { cron }),

@@ -3,7 +3,7 @@ import { isRefusal, refuse } from '../../protocol/errors.ts'
 import { namesOf } from '../auth/people.ts'
 import { viewerOf } from '../auth/viewer.ts'
 import { type Call, type Edge, scopeId } from '../call.ts'
-import { answer, type LocalQuery } from '../listing.ts'
+import { type LocalQuery, localQuery } from '../listing.ts'
 
 /** Returns the overview of a project. The interactions in it depend on the caller. */
 export async function overviewFor(edge: Edge, call: Call): Promise<unknown> {
@@ -19,7 +19,7 @@ export async function overviewFor(edge: Edge, call: Call): Promise<unknown> {
 }
 
 export const clusterQueries: Readonly<Record<'cluster.get', LocalQuery>> = {
-  'cluster.get': answer<'cluster.get'>(({ world }) =>
+  'cluster.get': localQuery<'cluster.get'>(({ world }) =>
     world.cluster
       ? world.cluster()
       : refuse('service_unavailable', undefined, 'This node does not know its cluster.'),

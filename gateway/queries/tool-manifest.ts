@@ -4,13 +4,13 @@
  */
 import { manifestOf } from '../../protocol/agents/manifest.ts'
 import { type FieldError, isRefusal, refuseFields } from '../../protocol/errors.ts'
-import { answer, type LocalQuery } from '../listing.ts'
+import { type LocalQuery, localQuery } from '../listing.ts'
 import { entriesOf } from './action-catalog.ts'
 import { agentSource } from './agent-capabilities.ts'
 
 /** Handlers of the query rows, by row name. */
 export const manifestQueries: Readonly<Record<string, LocalQuery>> = {
-  'agent.tools': answer<'agent.tools'>(
+  'agent.tools': localQuery<'agent.tools'>(
     async (context, { id, toolkit_ids, skill_name, allowed_tools }) => {
       const { world, project = '' } = context
       const source = await agentSource(context, project, id)

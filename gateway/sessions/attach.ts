@@ -24,7 +24,7 @@ import { reportMissing } from '../files/missing.ts'
 import { keyOf } from '../http/idempotency.ts'
 import type { Answer, Exchange } from '../http/respond.ts'
 import { sendNew } from '../http/send.ts'
-import { answer, type LocalQuery, pageOf } from '../listing.ts'
+import { type LocalQuery, localQuery, pageOf } from '../listing.ts'
 import type { Files, World } from '../ports.ts'
 import type { Prepare, Prepared } from '../prepare.ts'
 import { recordNotFound } from './visibility.ts'
@@ -212,7 +212,7 @@ export const attachmentPreparations: Readonly<Record<string, Prepare>> = {
 
 /** Handlers of the attachment queries, by operation name. */
 export const attachmentQueries: Readonly<Record<string, LocalQuery>> = {
-  'session.attachments': answer<'session.attachments'>(async (context, { session_id }) => {
+  'session.attachments': localQuery<'session.attachments'>(async (context, { session_id }) => {
     const to = sessionOf(context.project ?? '', session_id)
     const found = to ? await context.world.ask(to, 'attachments', {}) : undefined
     if (!found || isRefusal(found)) return found ?? missingSession

@@ -5,7 +5,7 @@
 import { type ConsoleSessionState, consoleEnd } from '../../../protocol/access/console-rows.ts'
 import { timestamp } from '../../../protocol/common.ts'
 import { isRefusal, refuse } from '../../../protocol/errors.ts'
-import { answer, type LocalQuery, newestPage } from '../../listing.ts'
+import { type LocalQuery, localQuery, newestPage } from '../../listing.ts'
 import type { World } from '../../ports.ts'
 import type { Prepare } from '../../prepare.ts'
 import type { Caller } from '../authenticate.ts'
@@ -69,7 +69,7 @@ export const consolePreparations: Readonly<Record<string, Prepare>> = {
   },
 }
 export const consoleQueries: Readonly<Record<string, LocalQuery>> = {
-  'console_session.list': answer<'console_session.list'>(async (context) => {
+  'console_session.list': localQuery<'console_session.list'>(async (context) => {
     const { world, caller } = context
     const id = world.organization()
     const sessions = await world.ask(

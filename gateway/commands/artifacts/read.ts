@@ -18,7 +18,7 @@ import { baseUrl } from '../../http/origin.ts'
 import type { Incoming } from '../../http/request.ts'
 import type { Answer } from '../../http/respond.ts'
 import { openToken, sealToken } from '../../http/sealed-token.ts'
-import { answer, type LocalQuery } from '../../listing.ts'
+import { type LocalQuery, localQuery } from '../../listing.ts'
 import type { World } from '../../ports.ts'
 import type { Handler } from '../../serve.ts'
 import { artifactAt } from './reservation.ts'
@@ -190,7 +190,7 @@ export const downloadArtifact =
 
 /** Handlers of the artifact queries, by operation name. */
 export const artifactQueries: Readonly<Record<string, LocalQuery>> = {
-  'artifact.quota': answer<'artifact.quota'>(async ({ world }) => {
+  'artifact.quota': localQuery<'artifact.quota'>(async ({ world }) => {
     const id = world.organization()
     const used = await world.ask({ project: id, kind: 'organization', id }, 'artifact_quota', {})
     return isRefusal(used) ? used : { ...used, generated_at: timestamp(world.now()) }

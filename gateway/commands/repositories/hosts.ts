@@ -12,7 +12,7 @@ import {
   splitHost,
 } from '../../../protocol/repositories/rows.ts'
 import type { Call, Edge } from '../../call.ts'
-import { answer, type LocalQuery } from '../../listing.ts'
+import { type LocalQuery, localQuery } from '../../listing.ts'
 import type { World } from '../../ports.ts'
 import type { Prepare, Prepared } from '../../prepare.ts'
 
@@ -78,11 +78,11 @@ export const hostPreparations: Readonly<Record<'repository_host.put', Prepare>> 
 }
 /** Queries of repository hosts, by row name. */
 export const hostQueries: Readonly<Record<string, LocalQuery>> = {
-  'repository_host.list': answer<'repository_host.list'>(async ({ world, project = '' }) => {
+  'repository_host.list': localQuery<'repository_host.list'>(async ({ world, project = '' }) => {
     const items = await world.ask({ project, kind: 'project', id: project }, 'repository_hosts', {})
     return isRefusal(items) ? items : { items: [...items] }
   }),
-  'repository_host.get': answer<'repository_host.get'>(
+  'repository_host.get': localQuery<'repository_host.get'>(
     async ({ world, project = '' }, { host_name: name }) => {
       const to = { project, kind: 'project', id: project } as const
       const kept = await world.ask(to, 'repository_host', { name })

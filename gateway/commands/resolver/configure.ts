@@ -7,7 +7,7 @@ import type { Refusal } from '../../../protocol/errors.ts'
 import type { ResolverExtra } from '../../../protocol/resolver/rows.ts'
 import { type PutDefinitionResolver, shownResolver } from '../../../protocol/resolver/schema.ts'
 import { type Call, type Edge, scopeId } from '../../call.ts'
-import { answer, type LocalQuery, organizationOf } from '../../listing.ts'
+import { type LocalQuery, localQuery, organizationOf } from '../../listing.ts'
 import type { Prepare, Prepared } from '../../prepare.ts'
 import { refuseUrl, withSealedUrl } from '../seal-url.ts'
 
@@ -44,10 +44,10 @@ export const resolverPreparations: Readonly<Record<'resolver.put', Prepare>> = {
 }
 /** Handlers of the query rows, by row name. */
 export const resolverQueries: Readonly<Record<string, LocalQuery>> = {
-  'resolver.get': answer<'resolver.get'>((context) =>
+  'resolver.get': localQuery<'resolver.get'>((context) =>
     organizationOf(context, (known) => shownResolver(known, context.world.settings.brand)),
   ),
-  'oauth_origins.get': answer<'oauth_origins.get'>((context) =>
+  'oauth_origins.get': localQuery<'oauth_origins.get'>((context) =>
     organizationOf(context, ({ oauth_origins = [] }) => ({ origins: [...oauth_origins] })),
   ),
 }
