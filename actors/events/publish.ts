@@ -36,12 +36,12 @@ const UNHEARD = { wakes: {}, faulty: {}, overruns: {} } as const
 
 /**
  * Returns the event that stores a publication, or undefined if it need not be stored.
- * @param given id of the event. If absent, an id is generated.
+ * @param wantedId id of the event. If undefined, an id is generated.
  */
 function store(
   state: SourcesState,
   publication: Publication,
-  given: string | undefined,
+  wantedId: string | undefined,
   cause: Pick<Cause, 'at' | 'mint'>,
   limits: TriggerLimits,
 ): Stored | undefined {
@@ -56,7 +56,7 @@ function store(
   // An event of a run or a check is not stored if it has neither listeners nor webhooks. This is
   // true of most such events, so nothing else is computed for them.
   if (chatter && !matched.heard && !hooked) return undefined
-  const id = given ?? cause.mint('source_event')
+  const id = wantedId ?? cause.mint('source_event')
   const restriction = restrictionOf(publication)
   const limited = withinLimits(
     state,
@@ -155,7 +155,7 @@ function publicationOf(custom: CustomEvent, { principal }: Cause): Publication {
  */
 function publishAll(
   state: SourcesState,
-  given: readonly CustomEvent[],
+  customEvents: readonly CustomEvent[],
   { ids, recalled }: Named,
   cause: Cause,
   limits: TriggerLimits,
@@ -163,7 +163,7 @@ function publishAll(
   const events: SourcesEvent[] = []
   const fresh = new Map<string, string>()
   const unknown = new Set<string>()
-  const items = given.map((custom, index): Published => {
+  const items = customEvents.map((custom, index): Published => {
     const publication = publicationOf(custom, cause)
     const { dedup_key } = publication
     const known =
@@ -208,11 +208,11 @@ export function publishOne(
  */
 export function publishMany(
   state: SourcesState,
-  { events: given, ...named }: Input<Api['event.publish_many']> & Named,
+  { events: customEvents, ...named }: Input<Api['event.publish_many']> & Named,
   cause: Cause,
   limits: TriggerLimits,
 ): Decided<SourcesEvent, Reply<Api['event.publish_many']>> {
-  const { events, items, unsure } = publishAll(state, given, named, cause, limits)
+  const { events, items, unsure } = publishAll(state, customEvents, named, cause, limits)
   return {
     events,
     reply: { items: items.some(({ deduped }) => deduped) ? items : [], ...(unsure && { unsure }) },

@@ -28,7 +28,8 @@ export interface Held {
 
 const capabilitiesOf = ({ equipment }: ProjectState, agent: string): AgentCapabilities =>
   getOwn(equipment, agent) ?? { toolkits: [], skills: [] }
-const given = (before: readonly Given[], ids: readonly string[], cause: Cause): Given[] =>
+/** Returns the assignments with these ids. Those that exist keep their time. */
+const assigned = (before: readonly Given[], ids: readonly string[], cause: Cause): Given[] =>
   ids.map((id) => before.find((one) => one.id === id) ?? { id, since: timestamp(cause.at) })
 const sameOrder = (a: readonly Given[], b: readonly Given[]): boolean =>
   a.length === b.length && a.every(({ id }, index) => id === b[index]?.id)
@@ -49,7 +50,7 @@ export function assignToolkits(
   )
   if (faults.length > 0) return refuseFields(...faults)
   const before = capabilitiesOf(state, id).toolkits
-  const next = given(before, toolkit_ids, cause)
+  const next = assigned(before, toolkit_ids, cause)
   return {
     events: sameOrder(before, next) ? [] : [{ type: 'toolkits.assigned', id, toolkits: next }],
     reply: {
@@ -83,7 +84,7 @@ export function assignSkills(
       : [{ field: `skill_ids[${index}]`, message: 'there is no such skill', actual: skill }],
   )
   if (faults.length > 0) return refuseFields(...faults)
-  const next = given(before, skill_ids, cause)
+  const next = assigned(before, skill_ids, cause)
   return {
     events: sameOrder(before, next) ? [] : [{ type: 'skills.assigned', id, skills: next }],
     reply: {

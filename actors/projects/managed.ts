@@ -27,7 +27,8 @@ import { actionNamed, type ProjectState } from './state.ts'
 
 type Input = Readonly<Record<string, unknown>>
 const text = (value: unknown): string => String(value ?? '')
-const ids = (given: readonly { readonly id: string }[] = []): string[] => given.map(({ id }) => id)
+const idsIn = (records: readonly { readonly id: string }[] = []): string[] =>
+  records.map(({ id }) => id)
 /**
  * The functions that return a record by id, one per type of resource. The record of an agent
  * includes the ids of its toolkits and skills. The record of a workflow includes its latest spec.
@@ -39,7 +40,7 @@ const recordOf = {
   agent: ({ agents, equipment }, id) => {
     const agent = getOwn(agents, id)
     const held = getOwn(equipment, id)
-    return agent && { ...agent, toolkits: ids(held?.toolkits), skills: ids(held?.skills) }
+    return agent && { ...agent, toolkits: idsIn(held?.toolkits), skills: idsIn(held?.skills) }
   },
   role: ({ roles }, id) => getOwn(roles, id),
   webhook: ({ webhooks }, id) => getOwn(webhooks, id)?.webhook,

@@ -56,17 +56,17 @@ function holderOf(
       events: NewPrincipal['events']
     }
   | Refusal {
-  const given =
+  const principal =
     input.principal_id === undefined
       ? withName(state, input.name)
       : getOwn(state.principals, input.principal_id)
-  if (!given && input.principal_id !== undefined)
+  if (!principal && input.principal_id !== undefined)
     return refuseFields({
       field: 'principal_id',
       message: 'there is no such principal',
       actual: input.principal_id,
     })
-  if (!given)
+  if (!principal)
     return (
       principalLimit(options, state.principals) ??
       newPrincipal(
@@ -76,16 +76,16 @@ function holderOf(
         cause,
       )
     )
-  if (given.kind === 'user')
+  if (principal.kind === 'user')
     return refuseFields({
       field: 'principal_id',
       message: 'is a person; people sign in with personal tokens',
-      actual: given.id,
+      actual: principal.id,
     })
-  const role_ids = rolesOf(state, given.id)
+  const role_ids = rolesOf(state, principal.id)
   return role_ids.length === 0 && !input.allow_unassigned_principal
-    ? refuse('principal_has_no_roles', { principal_id: given.id })
-    : { principal: given, role_ids, events: [] }
+    ? refuse('principal_has_no_roles', { principal_id: principal.id })
+    : { principal, role_ids, events: [] }
 }
 
 /** Returns the record of a new key or personal token. */

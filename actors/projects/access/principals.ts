@@ -114,18 +114,18 @@ export function newPrincipal(
 
 /**
  * Creates the principal of a new agent, without roles. The principal's id is also the agent's id.
- * @param given the id. By default, a new one is generated.
+ * @param wantedId the id. By default, a new one is generated.
  */
 export function newAgent(
   state: ProjectState,
   name: string,
   cause: Cause,
-  given?: string,
+  wantedId?: string,
 ): { readonly id: string; readonly event: PrincipalEvent } {
   const now = timestamp(cause.at)
   // The id has a random slot, so that records of agents, such as their memory, spread over the
   // shards.
-  const id = given ?? cause.mint('agent').slice(0, -2) + slotText(hashOf(cause.secret()))
+  const id = wantedId ?? cause.mint('agent').slice(0, -2) + slotText(hashOf(cause.secret()))
   const handle = handleOf(state, 'agent', name)
   return {
     id,

@@ -48,18 +48,18 @@ export function start(
   }
   const spec = input.definition?.spec ?? input.spec
   if (!spec) return refuse('not_found')
-  const given = applyDeclaredDefaults(spec.input, input.input, 'input')
+  const inputs = applyDeclaredDefaults(spec.input, input.input, 'input')
   const config = applyDeclaredDefaults(spec.config, input.config, 'config')
   const faults = [
-    ...('faults' in given ? given.faults : []),
+    ...('faults' in inputs ? inputs.faults : []),
     ...('faults' in config ? config.faults : []),
   ]
-  if ('faults' in given || 'faults' in config) return refuseFields(...faults)
+  if ('faults' in inputs || 'faults' in config) return refuseFields(...faults)
 
-  const record = recordOf(input, spec, given.values, cause)
+  const record = recordOf(input, spec, inputs.values, cause)
   const engine = engineOf(input, record, config.values ?? {}, cause)
   const run = spec.run_name
-    ? { ...record, ...nameOf(spec, record, given.values ?? {}, engine.meta, engine.config) }
+    ? { ...record, ...nameOf(spec, record, inputs.values ?? {}, engine.meta, engine.config) }
     : record
   const on = draftNewRun(run, spec, engine, cause)
   beginRun(
@@ -131,10 +131,10 @@ export function allowances(
  */
 export const applyDeclaredDefaults = (
   rules: Spec['input'],
-  given: JsonObject | undefined,
+  values: JsonObject | undefined,
   path: string,
 ): ReturnType<typeof applyDefaults> | { values: JsonObject | undefined } =>
-  rules ? applyDefaults(rules, given ?? {}, path) : { values: given }
+  rules ? applyDefaults(rules, values ?? {}, path) : { values }
 
 function recordOf(
   input: Start,

@@ -82,13 +82,13 @@ export const rowIn = ({ key, rows }: Branch, step: string): RunStep | undefined 
  * Copying a record with numeric names would take 50 µs, which is 4 % of the cost of an item.
  */
 function withYield(yields: Yields, index: number, what: Yield): Yields {
-  const [chunk, place] = [Math.floor(index / CHUNK), index % CHUNK]
+  const [chunk, position] = [Math.floor(index / CHUNK), index % CHUNK]
   const next = yields.slice()
   while (next.length <= chunk) next.push([])
-  const given = next[chunk]?.slice() ?? []
-  while (given.length < place) given.push(null)
-  given[place] = what
-  next[chunk] = given
+  const outcomes = next[chunk]?.slice() ?? []
+  while (outcomes.length < position) outcomes.push(null)
+  outcomes[position] = what
+  next[chunk] = outcomes
   return next
 }
 

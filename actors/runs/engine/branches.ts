@@ -104,14 +104,14 @@ function move(on: Draft, take: (on: Draft, step: Step) => void): void {
   const at = current(on)
   if (fault) close(on, { fault })
   else if (at) catchExpressionFault(on, () => take(on, at.step))
-  else close(on, given(on))
+  else close(on, outcomeAtEnd(on))
 }
 
 /**
  * Returns the outcome of a branch after its last step: its rendered `output` or, if it has none,
  * the outputs of its steps by key. An `output` that cannot be rendered fails the branch.
  */
-function given(on: Draft): Yield {
+function outcomeAtEnd(on: Draft): Yield {
   const at = on.at ?? ''
   const output = bodyOf(on.state, at)?.output
   let what: Yield = { output: {} }
@@ -194,8 +194,8 @@ function faultsOf(state: RunState, { count, todo, next }: Join): BranchFault[] {
   const active = new Set(state.branches?.map(({ index }) => index))
   const begun = (todo ?? Array.from({ length: count }, (_, index) => index)).slice(0, next)
   return begun.flatMap((index) => {
-    const given = active.has(index) ? undefined : yieldOf(state, index)
-    return given && 'fault' in given ? [{ index, ...given.fault }] : []
+    const outcome = active.has(index) ? undefined : yieldOf(state, index)
+    return outcome && 'fault' in outcome ? [{ index, ...outcome.fault }] : []
   })
 }
 
@@ -210,8 +210,8 @@ export function outputOf(
   faults: readonly BranchFault[] = [],
 ): JsonObject {
   const outputs = Array.from({ length: count }, (_, index) => {
-    const given = yieldOf(on.state, index)
-    return given && 'output' in given ? given.output : null
+    const outcome = yieldOf(on.state, index)
+    return outcome && 'output' in outcome ? outcome.output : null
   })
   const won = step.config.join === 'any' && winner !== undefined && { winner: nameOf(step, winner) }
   if (step.kind === 'for_each')

@@ -45,12 +45,12 @@ export function executeAction(on: Draft, step: ActionStep): void {
     failStep(on, environment, true)
     return
   }
-  const given = step.config.parameters ?? {}
+  const declared = step.config.parameters ?? {}
   const parameters = prepared
     ? { ...prepared }
-    : on.state.engine.invoked || isLiteral(given)
-      ? given
-      : (renderText(given, expressionScope(on)) as JsonObject)
+    : on.state.engine.invoked || isLiteral(declared)
+      ? declared
+      : (renderText(declared, expressionScope(on)) as JsonObject)
   const spec = { ...specOf(step, parameters), ...(environment && FENCED) }
   const size = sizeOf(JSON.stringify(spec), sizes.spec)
   if (size <= sizes.spec)
