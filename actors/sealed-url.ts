@@ -48,30 +48,40 @@ export const partsAfter = (
   return parts ? { url_parts: parts } : {}
 }
 
+type WithUrl<F extends string> = { updated_at: string } & { [_ in F]?: string }
+
 /**
  * Computes the change to a record as `changeOf` does, for a record whose `field` is a URL. The URL
  * counts as changed even if only its sealed values differ.
- * @param wish the requested values, with a masked URL. An undefined URL leaves the stored URL
- * unchanged. An empty URL is handled by `changeOf`.
  */
-export function changeWithUrl<
-  F extends string,
-  T extends { updated_at: string } & { [_ in F]?: string },
->(
-  field: F,
-  record: T,
-  kept: readonly SealedPart[] | undefined,
-  wish: { readonly [K in keyof T]?: T[K] | undefined },
-  sent: SentParts | undefined,
-  at: number,
-): UrlChange<T> | Refusal | undefined {
+export function changeWithUrl<F extends string, T extends WithUrl<F>>({
+  field,
+  record,
+  storedParts,
+  wish,
+  sentParts,
+  at,
+}: {
+  readonly field: F
+  readonly record: T
+  /** The sealed values of the stored URL. */
+  readonly storedParts: readonly SealedPart[] | undefined
+  /**
+   * The requested values, with a masked URL. An undefined URL leaves the stored URL unchanged. An
+   * empty URL is handled by `changeOf`.
+   */
+  readonly wish: { readonly [K in keyof T]?: T[K] | undefined }
+  /** The sealed values that the request contains. */
+  readonly sentParts: SentParts | undefined
+  readonly at: number
+}): UrlChange<T> | Refusal | undefined {
   const shown = withMaskedUrl(record, field)
   const change = changeOf<T>(shown, wish, at)
   const url = wish[field as keyof T] as string | undefined
   if (!url) return change
   const stored = record[field]
-  const before = stored ? { url: stored, ...(kept && { parts: kept }) } : undefined
-  const next = resolveMasks(url, sent, before)
+  const before = stored ? { url: stored, ...(storedParts && { parts: storedParts }) } : undefined
+  const next = resolveMasks(url, sentParts, before)
   if ('fault' in next) return refuseFields({ field, message: next.fault, actual: maskUrl(url) })
   if (next === before || (next.url === stored && sameParts(before, next))) return change
   const set = { ...change?.patch, [field]: next.url, updated_at: timestamp(at) } as Patch<T>

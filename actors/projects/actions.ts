@@ -114,11 +114,11 @@ export function updateAction(
       if (input[field] !== undefined)
         faults.push({ field, message: 'is not allowed for the kind worker' })
   if (faults.length > 0) return refuseFields(...faults)
-  const change = changeWithUrl<'endpoint_url', Action>(
-    'endpoint_url',
-    kept.action,
-    kept.url_parts,
-    {
+  const change = changeWithUrl<'endpoint_url', Action>({
+    field: 'endpoint_url',
+    record: kept.action,
+    storedParts: kept.url_parts,
+    wish: {
       title,
       description,
       invocation_format,
@@ -128,9 +128,9 @@ export function updateAction(
       annotations: annotations === null ? {} : annotations,
       tags,
     },
-    input.url_parts,
+    sentParts: input.url_parts,
     at,
-  )
+  })
   if (!change) return { events: [], reply: withMaskedUrl(kept.action, 'endpoint_url') }
   if (isRefusal(change)) return change
   return {

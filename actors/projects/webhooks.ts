@@ -115,14 +115,20 @@ export function updateWebhook(
   if (faults.length > 0) return refuseFields(...faults)
   if (name !== undefined && named(state, name, webhook.id))
     return refuse('already_exists', { field: 'name', name })
-  const change = changeWithUrl<'url', Webhook>(
-    'url',
-    webhook,
-    kept.url_parts,
-    { name, enabled, tags, ...(url !== '' && { url }), ...(events?.length !== 0 && { events }) },
-    input.url_parts,
-    cause.at,
-  )
+  const change = changeWithUrl<'url', Webhook>({
+    field: 'url',
+    record: webhook,
+    storedParts: kept.url_parts,
+    wish: {
+      name,
+      enabled,
+      tags,
+      ...(url !== '' && { url }),
+      ...(events?.length !== 0 && { events }),
+    },
+    sentParts: input.url_parts,
+    at: cause.at,
+  })
   if (change && isRefusal(change)) return change
   const shown = withMaskedUrl(webhook, 'url')
   const emptied = {

@@ -41,6 +41,11 @@ export function groupsOf(lengths: readonly number[]): number[] {
   return rows > 0 ? [...groups, rows] : groups
 }
 
+/** The table of a changed row, as the payload of its event names it. */
+interface TableNames {
+  readonly table_id: string
+  readonly table_name: string
+}
 /**
  * Returns the publication for a changed row.
  * @param shown the data as readers see it.
@@ -48,13 +53,12 @@ export function groupsOf(lengths: readonly number[]): number[] {
  */
 function publicationOf(
   verb: Verb,
-  table_id: string,
-  table_name: string,
+  table: TableNames,
   { id, version, created_at, updated_at }: StoredRow,
   shown: JsonObject,
   more: JsonObject = {},
 ): Omit<RootPublication & ServicePublication, 'depth'> {
-  const meta = { table_id, table_name, row_id: id }
+  const meta = { ...table, row_id: id }
   return {
     event_type: `table.row.${verb}`,
     source_kind: 'table_row',
@@ -78,18 +82,19 @@ const publish = (
   const input: ServicePublication = { ...publication, ...causation }
   return { tell: { to: { kind: 'events', id: project }, name: 'source.publish', input } }
 }
-const inserted = (table_id: string, table_name: string, row: StoredRow) =>
-  publicationOf('inserted', table_id, table_name, row, row.data)
+const inserted = (table: TableNames, row: StoredRow) =>
+  publicationOf('inserted', table, row, row.data)
 
 export const tellInserted = (
   { table_name, row, causation }: On<'table.row_inserted'>,
   self: Address,
-): readonly Effect[] => [publish(self, inserted(self.id, table_name, row), causation)]
+): readonly Effect[] => [publish(self, inserted({ table_id: self.id, table_name }, row), causation)]
 export function tellAllInserted(
   { table_name, rows, groups, causation }: On<'table.rows_inserted'>,
   self: Address,
 ): readonly Effect[] {
-  const publications = rows.map((row) => inserted(self.id, table_name, row))
+  const table = { table_id: self.id, table_name }
+  const publications = rows.map((row) => inserted(table, row))
   if (!groups || causation) return publications.map((one) => publish(self, one, causation))
   let from = 0
   return groups.map((count): Effect => {
@@ -108,7 +113,10 @@ export const tellUpdated = (
 ): readonly Effect[] => [
   publish(
     self,
-    publicationOf('updated', self.id, table_name, row, shown, { changed, previous }),
+    publicationOf('updated', { table_id: self.id, table_name }, row, shown, {
+      changed,
+      previous,
+    }),
     causation,
   ),
 ]
@@ -116,5 +124,5 @@ export const tellDeleted = (
   { table_name, row, shown = row.data, causation }: On<'table.row_deleted'>,
   self: Address,
 ): readonly Effect[] => [
-  publish(self, publicationOf('deleted', self.id, table_name, row, shown), causation),
+  publish(self, publicationOf('deleted', { table_id: self.id, table_name }, row, shown), causation),
 ]

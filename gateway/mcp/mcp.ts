@@ -124,7 +124,7 @@ async function answer(edge: Edge, call: Call, exchange: Exchange): Promise<Given
       method === 'notifications/cancelled' ? await takeBack(edge, call, params) : undefined
     return unable?.refused === 'service_unavailable' ? unable : { status: 202 }
   }
-  const reply = await replyTo(edge, call, exchange, id, method, params)
+  const reply = await replyTo(edge, call, exchange, { id, method, params })
   if (reply === undefined || isRefusal(reply)) return reply
   const named = method === 'initialize' && reply.error === undefined
   return {
@@ -143,9 +143,7 @@ async function replyTo(
   edge: Edge,
   call: Call,
   exchange: Exchange,
-  id: RpcId,
-  method: string,
-  params: object,
+  { id, method, params }: { readonly id: RpcId; readonly method: string; readonly params: object },
 ): Promise<Replied> {
   const { settings } = edge.world
   const misfit = (schema: Parameters<typeof faultsOf>[0]): McpAnswer | undefined => {

@@ -129,11 +129,11 @@ export function updateAction(
     annotations,
     enabled,
   } = input
-  const change = changeWithUrl<'endpoint_url', OrganizationAction>(
-    'endpoint_url',
-    kept.action,
-    kept.url_parts,
-    {
+  const change = changeWithUrl<'endpoint_url', OrganizationAction>({
+    field: 'endpoint_url',
+    record: kept.action,
+    storedParts: kept.url_parts,
+    wish: {
       name,
       title,
       description,
@@ -143,9 +143,9 @@ export function updateAction(
       enabled,
       annotations: annotations === null ? {} : annotations,
     },
-    input.url_parts,
+    sentParts: input.url_parts,
     at,
-  )
+  })
   if (!change) return { events: [], reply: withMaskedUrl(kept.action, 'endpoint_url') }
   if (isRefusal(change)) return change
   return {

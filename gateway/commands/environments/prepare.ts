@@ -6,7 +6,7 @@
  * two environments for one owner.
  */
 
-import type { Origin } from '../../../protocol/entry.ts'
+import type { Command, Origin } from '../../../protocol/entry.ts'
 import {
   boundEnvironment,
   type EnvironmentFacts,
@@ -29,7 +29,9 @@ import { prepareAttach } from '../environment-attach.ts'
 import { nameHolder, type ResolvedCreation, reservedFaults, resolveCreation } from './creation.ts'
 import { acquire, acquireFound, release, withoutAdditions } from './leases.ts'
 
-const sentBy = ({ command_id, fingerprint }: Identity, origin: Origin) => ({
+/** The members of a command that come from its request. */
+type Sent = Pick<Command, 'command_id' | 'origin' | 'fingerprint'>
+const sentBy = ({ command_id, fingerprint }: Identity, origin: Origin): Sent => ({
   command_id,
   origin,
   ...(fingerprint !== undefined && { fingerprint }),
@@ -58,6 +60,11 @@ async function begin(
   })
   return isRefusal(bound) ? bound : resolved
 }
+/** The environment of a run, an agent or a loop. */
+interface OwnedEnvironment {
+  readonly owner_id: string
+  readonly facts: EnvironmentFacts
+}
 /**
  * Creates the environment of an owner, under the id that is derived from the owner's id. Returns
  * `already_exists` if the environment exists and is not destroyed.
@@ -65,13 +72,11 @@ async function begin(
 function bind(
   edge: Edge,
   call: Call,
-  owner_id: string,
-  facts: EnvironmentFacts,
-  identity: Identity,
-  origin: Origin,
+  { owner_id, facts }: OwnedEnvironment,
+  sent: Sent,
 ): Promise<Outcome<Environment>> {
   return edge.world.command({
-    ...sentBy(identity, origin),
+    ...sent,
     project: scopeId(edge, call),
     kind: 'environment',
     id: boundEnvironment(owner_id),
@@ -85,7 +90,8 @@ const create: Prepare = async (edge, call, identity, origin) => {
   if (isRefusal(resolved)) return resolved
   const { facts, holder, binding, isNamed } = resolved
   if (!binding || isNamed) return { id: holder, input: inputOf(facts) }
-  const outcome = await bind(edge, call, binding.owner_id, facts, identity, origin)
+  const owned = { owner_id: binding.owner_id, facts }
+  const outcome = await bind(edge, call, owned, sentBy(identity, origin))
   return isRefusal(outcome) ? outcome : { done: outcome.reply }
 }
 
@@ -93,36 +99,27 @@ const create: Prepare = async (edge, call, identity, origin) => {
 async function matchBound(
   edge: Edge,
   call: Call,
-  { facts }: ResolvedCreation,
-  owner_id: string,
-  identity: Identity,
-  origin: Origin,
+  owned: OwnedEnvironment,
+  sent: Sent,
 ): Promise<Prepared | Refusal> {
-  const made = await bind(edge, call, owner_id, facts, identity, origin)
+  const made = await bind(edge, call, owned, sent)
   if (isRefusal(made) && made.refused !== 'already_exists') return made
-  const acquired = await acquireFound(
-    edge,
-    call,
-    boundEnvironment(owner_id),
-    leaseCommand(identity, origin),
-  )
+  const id = boundEnvironment(owned.owner_id)
+  const acquired = await acquireFound(edge, call, id, leaseCommand(sent))
   return isRefusal(acquired) ? acquired : { done: acquired }
 }
-const leaseCommand = (identity: Identity, origin: Origin) => {
-  const sent = sentBy(identity, origin)
-  return { ...sent, command_id: `${sent.command_id}.lease` }
-}
+const leaseCommand = (sent: Sent): Sent => ({ ...sent, command_id: `${sent.command_id}.lease` })
 const match: Prepare = async (edge, call, identity, origin) => {
   const resolved = await begin(edge, call, identity, origin)
   if (isRefusal(resolved)) return resolved
   const { facts, holder, binding, isNamed } = resolved
+  const sent = sentBy(identity, origin)
   if (binding && !isNamed)
-    return matchBound(edge, call, resolved, binding.owner_id, identity, origin)
+    return matchBound(edge, call, { owner_id: binding.owner_id, facts }, sent)
   return {
     id: holder,
     input: inputOf(facts),
-    answer: (reply) =>
-      acquireFound(edge, call, (reply as Environment).id, leaseCommand(identity, origin)),
+    answer: (reply) => acquireFound(edge, call, (reply as Environment).id, leaseCommand(sent)),
   }
 }
 

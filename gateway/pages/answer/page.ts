@@ -145,16 +145,18 @@ function references({ subject, references: others = [] }: Interaction): string[]
   return [`<ul>${all.map(item).join('')}</ul>`]
 }
 
+/** Returns a radio button, of which one must be selected, or a checkbox. */
 const choice = (
   type: 'radio' | 'checkbox',
-  value: string,
-  label: string,
-  on: boolean,
-  description?: string,
-  required = false,
+  {
+    value,
+    label,
+    description,
+  }: { readonly value: string; readonly label: string; readonly description?: string },
+  checked: boolean,
 ): string =>
   `<label class="choice"><input type="${type}" name="value" value="${escapeHtml(value)}"` +
-  `${on ? ' checked' : ''}${required ? ' required' : ''}> ${escapeHtml(label)}` +
+  `${checked ? ' checked' : ''}${type === 'radio' ? ' required' : ''}> ${escapeHtml(label)}` +
   `${description ? ` <span class="note">${escapeHtml(description)}</span>` : ''}</label>`
 
 function control(question: Question, asked: boolean): string {
@@ -173,20 +175,14 @@ function control(question: Question, asked: boolean): string {
   switch (mode) {
     case 'confirm':
       return group([
-        choice('radio', 'true', 'Yes', default_confirmed === true, undefined, true),
-        choice('radio', 'false', 'No', default_confirmed === false, undefined, true),
+        choice('radio', { value: 'true', label: 'Yes' }, default_confirmed === true),
+        choice('radio', { value: 'false', label: 'No' }, default_confirmed === false),
       ])
     case 'select':
-      return group(
-        options.map(({ value, label, description }) =>
-          choice('radio', value, label, value === default_value, description, true),
-        ),
-      )
+      return group(options.map((option) => choice('radio', option, option.value === default_value)))
     case 'multi_select':
       return group(
-        options.map(({ value, label, description }) =>
-          choice('checkbox', value, label, default_values.includes(value), description),
-        ),
+        options.map((option) => choice('checkbox', option, default_values.includes(option.value))),
       )
     case 'input': {
       const shared =

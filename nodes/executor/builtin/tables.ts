@@ -73,13 +73,17 @@ async function rowIn(
   return isRefusal(data) ? data : { at, data }
 }
 
+interface TableCommand {
+  readonly name: 'row.insert' | 'row.upsert' | 'row.delete'
+  readonly at: TableAt
+  readonly parameters: JsonObject
+}
+/** Sends a command that changes a row. `prepared` is the change, or why it cannot be made. */
 async function change<R>(
   service: Service,
   called: Called,
-  name: 'row.insert' | 'row.upsert' | 'row.delete',
-  at: TableAt,
+  { name, at, parameters }: TableCommand,
   prepared: RowChange<R> | Refusal,
-  parameters: JsonObject,
 ): Promise<R | Refusal> {
   if (isRefusal(prepared)) return prepared
   const { causation } = called.call
@@ -105,20 +109,22 @@ async function change<R>(
 
 /** Inserts a row. The result is the row. */
 export const insertAction: BuiltinFunction = async (service, called) => {
-  const given = await rowIn(service, called)
-  if (isRefusal(given)) return given
-  const { at, data } = given
-  const row = await change(service, called, 'row.insert', at, await insertRow(at, data), { data })
+  const wanted = await rowIn(service, called)
+  if (isRefusal(wanted)) return wanted
+  const { at, data } = wanted
+  const command: TableCommand = { name: 'row.insert', at, parameters: { data } }
+  const row = await change(service, called, command, await insertRow(at, data))
   return isRefusal(row) ? row : { ...row }
 }
 /**
  * Inserts a row or changes the row that has the same identity. The result has `row` and `created`.
  */
 export const upsertAction: BuiltinFunction = async (service, called) => {
-  const given = await rowIn(service, called)
-  if (isRefusal(given)) return given
-  const { at, data } = given
-  const done = await change(service, called, 'row.upsert', at, await upsertRow(at, data), { data })
+  const wanted = await rowIn(service, called)
+  if (isRefusal(wanted)) return wanted
+  const { at, data } = wanted
+  const command: TableCommand = { name: 'row.upsert', at, parameters: { data } }
+  const done = await change(service, called, command, await upsertRow(at, data))
   return isRefusal(done) ? done : { ...done }
 }
 /** Deletes a row. The result is empty. */
@@ -126,9 +132,8 @@ export const deleteAction: BuiltinFunction = async (service, called) => {
   const at = await tableIn(service, called)
   if (isRefusal(at)) return at
   const row_id = String(called.call.parameters['row_id'])
-  const done = await change(service, called, 'row.delete', at, await deleteRow(at, row_id), {
-    row_id,
-  })
+  const command: TableCommand = { name: 'row.delete', at, parameters: { row_id } }
+  const done = await change(service, called, command, await deleteRow(at, row_id))
   return isRefusal(done) ? done : {}
 }
 

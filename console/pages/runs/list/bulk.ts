@@ -18,16 +18,24 @@ const MAX_BATCH = 200
 
 /**
  * Acts on runs in batches, and reports the progress after each batch.
- * @param signal stops the action after the current batch.
+ * @param options.signal stops the action after the current batch.
  * @throws ApiError if a whole batch is refused.
  */
 export async function actOn(
-  project: string,
-  action: BulkAction,
   object: BulkObject,
-  reason: string,
-  onProgress: (progress: BulkProgress) => void,
-  signal: AbortSignal,
+  {
+    project,
+    action,
+    reason,
+    onProgress,
+    signal,
+  }: {
+    readonly project: string
+    readonly action: BulkAction
+    readonly reason: string
+    readonly onProgress: (progress: BulkProgress) => void
+    readonly signal: AbortSignal
+  },
 ): Promise<void> {
   const why = reason.trim() === '' ? {} : { reason: reason.trim() }
   let progress: BulkProgress = { done: 0, ok: 0, refused: new Map() }

@@ -84,7 +84,13 @@ export function BulkDialog({
     const on: BulkObject =
       'runs' in object ? { ids: preview?.runs.map(({ id }) => id) ?? [] } : object
     try {
-      await actOn(project, action, on, reason, setProgress, abort.current.signal)
+      await actOn(on, {
+        project,
+        action,
+        reason,
+        onProgress: setProgress,
+        signal: abort.current.signal,
+      })
       setState(abort.current.signal.aborted ? 'stopped' : 'ended')
     } catch (failure) {
       if (!(failure instanceof ApiError)) throw failure
