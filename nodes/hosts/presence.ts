@@ -30,6 +30,11 @@ const MAX_CONCURRENT = 16
 interface Known extends EnvironmentAddress {
   readonly generation?: number
 }
+/** A report about one environment that is still to be sent. */
+interface Report {
+  readonly id: string
+  readonly send: () => Promise<void>
+}
 export interface PresenceParts {
   readonly world: Pick<World, 'node' | 'later' | 'log'>
   readonly actors: Actors
@@ -118,45 +123,53 @@ export function createPresence({
       return []
     }
   }
-  async function round(spread: boolean): Promise<void> {
-    if (inspecting || stopped) return
+  /** Inspects the provider. Returns a report for each environment, or undefined when stopped. */
+  async function prepareReports(): Promise<Report[] | undefined> {
+    if (inspecting || stopped) return undefined
     inspecting = true
     const missing = await inspect()
     inspecting = false
-    if (stopped) return
+    if (stopped) return undefined
     changed()
     const lost = new Set(missing.map(({ environment_id }) => environment_id))
-    const reports = [
-      ...missing.map((one) => ({ id: one.environment_id, report: () => reportMissing(one) })),
+    return [
+      ...missing.map((one) => ({ id: one.environment_id, send: () => reportMissing(one) })),
       ...[...known.keys()]
         .filter((id) => !lost.has(id))
-        .map((id) => ({ id, report: () => reportPresent(id) })),
+        .map((id) => ({ id, send: () => reportPresent(id) })),
     ]
-    if (spread) {
-      for (const { id, report } of reports) after(hashOf(id) % environmentLimits.report, report)
-      return
-    }
-    const one = async (): Promise<void> => {
-      for (let next = reports.pop(); next; next = reports.pop()) await next.report()
-    }
-    await Promise.all(Array.from({ length: MAX_CONCURRENT }, one))
   }
-  function after(ms: number, run: () => Promise<void>): void {
-    const cancel = world.later(ms, () => {
-      timers.delete(cancel)
-      void run()
-    })
-    timers.add(cancel)
+  /** Sends the reports at once, as at the start (S1). */
+  async function reportAtOnce(): Promise<void> {
+    const reports = (await prepareReports()) ?? []
+    const sendNext = async (): Promise<void> => {
+      for (let next = reports.pop(); next; next = reports.pop()) await next.send()
+    }
+    await Promise.all(Array.from({ length: MAX_CONCURRENT }, sendNext))
+  }
+  /** Spreads the reports over the interval until the next round (S1). */
+  async function reportSpread(): Promise<void> {
+    for (const { id, send } of (await prepareReports()) ?? []) {
+      const cancel = world.later(hashOf(id) % environmentLimits.report, () => {
+        timers.delete(cancel)
+        void send()
+      })
+      timers.add(cancel)
+    }
   }
 
   function exited(exit: WorkerExit): void {
     const { project, environment_id, generation, idle, exit_code, error } = exit
     const of = { project, environment_id }
-    if (known.get(environment_id)?.generation === generation) known.set(environment_id, of)
+    /** Records that the environment has no worker, unless it has another one. */
+    const forgetWorker = (): void => {
+      if (known.get(environment_id)?.generation === generation) known.set(environment_id, of)
+    }
+    forgetWorker()
     void operations.settled(provider, environment_id).then(() => {
       // If the worker ended before the operation that started it, the operation has afterwards
       // recorded the worker as running.
-      if (known.get(environment_id)?.generation === generation) known.set(environment_id, of)
+      forgetWorker()
       return actors.insist(
         of,
         'environment.exited',
@@ -193,8 +206,8 @@ export function createPresence({
       changed()
     },
     begin: async () => {
-      stopRounds = every(world, environmentLimits.report, () => void round(true))
-      await round(false)
+      stopRounds = every(world, environmentLimits.report, () => void reportSpread())
+      await reportAtOnce()
     },
     stop() {
       stopped = true
