@@ -21,15 +21,15 @@ const AGAIN_MS = 1000
  * refusal, or undefined when the request would still be admitted.
  */
 export async function recheckAdmission(edge: Edge, call: Call): Promise<Refusal | undefined> {
-  const { world, directory, authentication, sessionVisibility: sight } = edge
+  const { world, directory, authentication, sessionVisibility } = edge
   const { project, row, slots } = call
   const caller = await authentication.again(call.caller)
   if (isRefusal(caller)) return caller
   const known = await directory.organization()
   if (isRefusal(known)) return known
   const ofRun = factsOf(call).locateBy === 'run'
-  const place = project && enterProject(caller, known, project.id, ofRun)
-  if (place && isRefusal(place)) return place
+  const entered = project && enterProject(caller, known, project.id, ofRun)
+  if (entered && isRefusal(entered)) return entered
   const refused = authorizeRow(world.settings.brand, row.shape, caller, slots)
   if (
     refused &&
@@ -37,7 +37,7 @@ export async function recheckAdmission(edge: Edge, call: Call): Promise<Refusal 
   )
     return refused
   const of = project && sessionReferenceOf(slots, factsOf(call))
-  return of && sight.check(project.id, of, caller)
+  return of && sessionVisibility.check(project.id, of, caller)
 }
 
 /**

@@ -46,8 +46,8 @@ export type Checked =
   | { readonly unusable: SchemaFault }
 
 /** A position in the value, linked to its parent. The text of a path is built only for errors. */
-interface Place {
-  readonly above: Place | undefined
+interface Position {
+  readonly above: Position | undefined
   readonly key: string | number
 }
 /** Signals to `checkValue` that a schema cannot be applied. */
@@ -80,7 +80,7 @@ class Checking {
   check(
     schema: unknown,
     value: unknown,
-    place: Place | undefined,
+    position: Position | undefined,
     depth: number,
     faults: FieldError[] | undefined,
     evaluated: Evaluated,
@@ -92,7 +92,7 @@ class Checking {
     ): false => {
       if (faults && faults.length < MAX_FAULTS)
         faults.push({
-          field: this.#pathOf(key === undefined ? place : { above: place, key }),
+          field: this.#pathOf(key === undefined ? position : { above: position, key }),
           message,
           ...more,
         })
@@ -111,7 +111,7 @@ class Checking {
       fail,
       same: (other, quiet) => {
         const seen: Evaluated = new Set()
-        const fits = this.check(other, value, place, depth + 1, quiet ? undefined : faults, seen)
+        const fits = this.check(other, value, position, depth + 1, quiet ? undefined : faults, seen)
         if (fits) this.#keep(evaluated, seen)
         return fits
       },
@@ -119,12 +119,13 @@ class Checking {
         this.check(
           other,
           item,
-          { above: place, key },
+          { above: position, key },
           depth + 1,
           quiet ? undefined : faults,
           new Set(),
         ),
-      fitting: (schemas, message) => this.#fitting(schemas, check, place, depth, faults, message),
+      fitting: (schemas, message) =>
+        this.#fitting(schemas, check, position, depth, faults, message),
       resolve: (reference) => {
         spend(this.budget, reference.length)
         const found = resolveReference(this.#document, reference, this.budget)
@@ -161,7 +162,7 @@ class Checking {
   #fitting(
     schemas: readonly unknown[],
     { value, evaluated, fail }: Check,
-    place: Place | undefined,
+    position: Position | undefined,
     depth: number,
     faults: FieldError[] | undefined,
     message: string,
@@ -171,10 +172,10 @@ class Checking {
     for (const schema of schemas) {
       const found: FieldError[] | undefined = faults && count === 0 ? [] : undefined
       const seen: Evaluated = new Set()
-      if (this.check(schema, value, place, depth + 1, found, seen)) {
+      if (this.check(schema, value, position, depth + 1, found, seen)) {
         count++
         this.#keep(evaluated, seen)
-      } else if (found && isCloser(found, best, this.#pathOf(place))) best = found
+      } else if (found && isCloser(found, best, this.#pathOf(position))) best = found
     }
     if (count === 0 && best) for (const fault of best) this.#push(faults, fault)
     else if (count === 0) fail(message)
@@ -206,9 +207,9 @@ class Checking {
       )
     }
   }
-  #pathOf(place: Place | undefined): string {
+  #pathOf(position: Position | undefined): string {
     const keys: (string | number)[] = []
-    for (let at = place; at; at = at.above) keys.push(at.key)
+    for (let at = position; at; at = at.above) keys.push(at.key)
     return keys.reduceRight<string>(below, this.#path)
   }
 }
