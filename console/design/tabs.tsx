@@ -1,7 +1,7 @@
 /** Tabs. A query parameter of the URL contains the selected tab, so that a link can select it. */
 import type { ComponentChildren } from 'preact'
 import { useEffect, useId } from 'preact/hooks'
-import { place, setQuery } from '../router/router.ts'
+import { currentUrl, setQuery } from '../router/router.ts'
 
 /** One tab. */
 export interface Tab {
@@ -22,7 +22,7 @@ export function Tabs({
   readonly label: string
 }) {
   const base = useId()
-  const wanted = place.value.query.get(parameter)
+  const wanted = currentUrl.value.query.get(parameter)
   const chosen = tabs.find(({ id }) => id === wanted) ?? tabs[0]
   // On a narrow screen, the selected tab may be outside the visible part of the row, so the row is
   // scrolled to it.

@@ -15,7 +15,7 @@ import { Empty, Failure, Notice, Skeleton } from '../design/states.tsx'
 import { Tree } from '../design/tree.tsx'
 import { VirtualList } from '../design/virtual/list.tsx'
 import { Markdown } from '../markdown/markdown.tsx'
-import { place, setQuery } from '../router/router.ts'
+import { currentUrl, setQuery } from '../router/router.ts'
 import { formatBytes } from '../text/format.ts'
 import { readCsv } from './csv.ts'
 import { looksLikeText, mediaTypeOf, type PreviewKind, previewKind } from './kind.ts'
@@ -164,7 +164,7 @@ function Words({
   readonly name: string
   readonly start: FileStart
 }) {
-  const raw = place.value.query.get('view') === 'text'
+  const raw = currentUrl.value.query.get('view') === 'text'
   const value = useMemo(() => new TextDecoder().decode(bytes), [bytes])
   if (kind === 'none' && !looksLikeText(bytes))
     return <Empty title={text.none}>{text.noneHint}</Empty>

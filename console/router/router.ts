@@ -1,24 +1,24 @@
 /**
- * The current place in the console, as a signal that follows the browser's URL. All state that a
- * link can contain is in the URL.
+ * The current URL of the console, as a signal that follows the browser's URL. All state that a link
+ * can contain is in the URL.
  *
- * Invariant: the URL changes only through `go`, a link or the browser's own buttons, and `place`
- * follows it.
+ * Invariant: the URL changes only through `go`, a link or the browser's own buttons, and
+ * `currentUrl` follows it.
  */
 import { signal } from '@preact/signals'
 
 /** A path with its query parameters. */
-export interface Place {
+export interface PageUrl {
   readonly path: string
   readonly query: URLSearchParams
 }
 
-const current = (): Place => ({
+const readUrl = (): PageUrl => ({
   path: location.pathname,
   query: new URLSearchParams(location.search),
 })
 /** The current path and query parameters. */
-export const place = signal<Place>(current())
+export const currentUrl = signal<PageUrl>(readUrl())
 
 type Question = () => string | undefined
 /** Kinds of navigation for which a guard prompts, in addition to those that the browser starts. */
@@ -75,11 +75,10 @@ const openQuestion = (way: Ways = {}): string | undefined => {
   return undefined
 }
 /**
- * Returns the first question that must be answered before another place is shown; undefined for
- * none.
+ * Returns the first question that must be answered before another URL is shown; undefined for none.
  */
-const questionBefore = ({ path, query }: Place, calls: boolean): string | undefined => {
-  const shown = place.peek()
+const questionBefore = ({ path, query }: PageUrl, calls: boolean): string | undefined => {
+  const shown = currentUrl.peek()
   if (path !== shown.path) return openQuestion({ calls })
   if (query.get('tab') !== shown.query.get('tab')) return openQuestion({ calls, tabs: true })
   return query.toString() === shown.query.toString()
@@ -123,7 +122,7 @@ export function go(
     history.replaceState({ ...entry(), scroll: scrollY, list }, '')
     history.pushState({ at: ++shownAt }, '', target)
   }
-  place.value = current()
+  currentUrl.value = readUrl()
   if (!keep) scrollTo(0, 0)
 }
 
@@ -164,7 +163,7 @@ export function startRouter(isOurs: (path: string) => boolean): void {
     // An entry without a position was created by the browser just now, for a link within the page.
     // Its position is the one after the shown entry.
     const { at = shownAt + 1, scroll = 0, list = 0 } = entry()
-    const question = questionBefore(current(), false)
+    const question = questionBefore(readUrl(), false)
     if (question !== undefined && at !== shownAt && !confirm(question)) {
       returns = true
       history.go(shownAt - at)
@@ -172,7 +171,7 @@ export function startRouter(isOurs: (path: string) => boolean): void {
     }
     shownAt = at
     history.replaceState({ ...entry(), at }, '')
-    place.value = current()
+    currentUrl.value = readUrl()
     requestAnimationFrame(() => {
       scrollTo(0, scroll)
       if (list > 0) virtualList()?.scrollTo(0, list)

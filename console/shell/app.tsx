@@ -6,7 +6,7 @@ import { Toasts } from '../design/toast.tsx'
 import { SignIn } from '../pages/sign-in/sign-in.tsx'
 import { fillPath } from '../router/match.ts'
 import { isOfProject } from '../router/route.ts'
-import { go, place } from '../router/router.ts'
+import { currentUrl, go } from '../router/router.ts'
 import { routes } from '../router/routes.ts'
 import { Frame } from './frame.tsx'
 import { Outlet } from './outlet.tsx'
@@ -58,7 +58,7 @@ function SignedIn() {
   useEffect(() => {
     if (project.value !== '') store(LAST_PROJECT, project.value)
   }, [project.value])
-  return <Frame>{place.value.path === '/' ? <Start /> : <Outlet />}</Frame>
+  return <Frame>{currentUrl.value.path === '/' ? <Start /> : <Outlet />}</Frame>
 }
 
 /** The root component: the sign-in page, or the frame with the current page. */
@@ -71,7 +71,7 @@ export function App() {
     [],
   )
   const known = signedIn.value
-  if (place.value.path === '/sign-in' || known === false)
+  if (currentUrl.value.path === '/sign-in' || known === false)
     return (
       <Boundary>
         <SignIn />

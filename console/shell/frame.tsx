@@ -8,7 +8,7 @@ import { Menu } from '../design/overlay.tsx'
 import { Toasts } from '../design/toast.tsx'
 import { fillPath } from '../router/match.ts'
 import { isOfProject, type Route } from '../router/route.ts'
-import { go, place } from '../router/router.ts'
+import { currentUrl, go } from '../router/router.ts'
 import { routes } from '../router/routes.ts'
 import { formatNumber } from '../text/format.ts'
 import { badges } from './badges.ts'
@@ -24,7 +24,7 @@ const navigationOpen = signal(false)
 function Navigation() {
   useWaitingQuestions()
   const handle = project.value
-  const { path } = place.value
+  const { path } = currentUrl.value
   const offered = routes.filter(
     (route): route is Route & Required<Pick<Route, 'entry'>> =>
       route.entry !== undefined && (handle !== '' || !isOfProject(route.path)) && mayOpen(route),

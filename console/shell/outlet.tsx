@@ -6,7 +6,7 @@ import { Boundary, Empty, Notice, Skeleton } from '../design/states.tsx'
 import { matchPath } from '../router/match.ts'
 import { loadPart, MissingPart } from '../router/part.ts'
 import { isOfProject, type Route } from '../router/route.ts'
-import { place } from '../router/router.ts'
+import { currentUrl } from '../router/router.ts'
 import { routes } from '../router/routes.ts'
 import { Page, type PageProps } from './page.tsx'
 import { current, isShutOut, mayOpen, wasSignedIn } from './session.ts'
@@ -43,7 +43,7 @@ function usePageModule(route: Route | undefined): ComponentType<PageProps> | Err
   const [, setCount] = useState(0)
   useEffect(() => {
     if (!route || loaded.has(route)) return
-    const isWanted = () => routeOfPath(place.peek().path)?.route === route
+    const isWanted = () => routeOfPath(currentUrl.peek().path)?.route === route
     loadPart(route.path, route.load, isWanted).then(
       ({ default: page }) => {
         loaded.set(route, page)
@@ -61,7 +61,7 @@ function usePageModule(route: Route | undefined): ComponentType<PageProps> | Err
 
 /** Shows the page of the current URL. */
 export function Outlet() {
-  const { path } = place.value
+  const { path } = currentUrl.value
   const found = routeOfPath(path)
   const route = found?.route
   const Shown = usePageModule(route)

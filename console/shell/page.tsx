@@ -3,7 +3,7 @@ import type { ComponentChildren } from 'preact'
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
 import { Button } from '../design/button.tsx'
 import type { IconName } from '../design/icons.tsx'
-import { place } from '../router/router.ts'
+import { currentUrl } from '../router/router.ts'
 import { isolate } from '../text/isolate.ts'
 import { useCommands } from './shortcuts.ts'
 import { shellText as text } from './text.ts'
@@ -46,7 +46,7 @@ export function Page({
   readonly children: ComponentChildren
 }) {
   const top = useRef<HTMLHeadingElement>(null)
-  const { path } = place.value
+  const { path } = currentUrl.value
   useEffect(() => {
     document.title = `${isolate(title)} · ${document.documentElement.dataset['product'] ?? ''}`
   }, [title])

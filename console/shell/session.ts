@@ -10,7 +10,7 @@ import { ApiError, send, setForbiddenHandler, setSignedOutHandler } from '../api
 import { connection, forgetLive, live, setLiveOwner } from '../api/live.ts'
 import { forgetResponses } from '../api/query.ts'
 import { isOfProject, type Route } from '../router/route.ts'
-import { go, place } from '../router/router.ts'
+import { currentUrl, go } from '../router/router.ts'
 import { draftOwner, removeDrafts, removeOldDrafts } from './drafts.ts'
 import { covers } from './permissions.ts'
 import { store, stored } from './theme.ts'
@@ -25,7 +25,7 @@ export const signedIn = computed(() => identity.value?.signed_in)
 export const projects = computed(() => identity.value?.projects ?? [])
 /** The handle or id of the current project in the URL; '' outside of projects. */
 export const project = computed(
-  () => /^\/p\/([^/]+)/.exec(place.value.path)?.[1]?.replace(/.+/, decodeURIComponent) ?? '',
+  () => /^\/p\/([^/]+)/.exec(currentUrl.value.path)?.[1]?.replace(/.+/, decodeURIComponent) ?? '',
 )
 /**
  * The current project as the session lists it, with the person's principal and permissions.
@@ -75,7 +75,7 @@ export async function loadSession(): Promise<void> {
   identity.value = known
 }
 
-/** Goes to the sign-in page, which returns to the current place afterwards. */
+/** Goes to the sign-in page, which returns to the current page afterwards. */
 function askToSignIn(): void {
   const { pathname, search } = location
   if (pathname === '/sign-in') return
@@ -171,7 +171,7 @@ export function followSession(): void {
   // Without access to the project, the page receives no changes. The session is therefore reloaded
   // at each navigation and at intervals.
   effect(() => {
-    if (!isBarred.value || !place.value) return undefined
+    if (!isBarred.value || !currentUrl.value) return undefined
     void refresh()
     const timer = setInterval(() => void refresh(), BARRED_MS)
     return () => clearInterval(timer)

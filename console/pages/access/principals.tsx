@@ -10,7 +10,7 @@ import { Listed } from '../../design/listed.tsx'
 import { showDone } from '../../design/notify.ts'
 import { Confirm, type MenuItem } from '../../design/overlay.tsx'
 import { Empty } from '../../design/states.tsx'
-import { place, setQuery } from '../../router/router.ts'
+import { currentUrl, setQuery } from '../../router/router.ts'
 import { may } from '../../shell/session.ts'
 import { PersonTokens } from './keys/person-tokens.tsx'
 import { principalColumns } from './principal-columns.tsx'
@@ -57,7 +57,7 @@ export function Principals({
   const roles = useRoles(project)
   const [editing, setEditing] = useState<PrincipalRecord>()
   const [change, setChange] = useState<Change>()
-  const { query } = place.value
+  const { query } = currentUrl.value
   const typed = query.get('q') ?? ''
   const tokensOf = query.get('tokens')
   const mayCreate = may('project.admin')

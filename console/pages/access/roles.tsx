@@ -7,7 +7,7 @@ import { Icon } from '../../design/icons.tsx'
 import { showDone } from '../../design/notify.ts'
 import { Confirm, Menu } from '../../design/overlay.tsx'
 import { Badge, Show } from '../../design/states.tsx'
-import { place, setQuery } from '../../router/router.ts'
+import { currentUrl, setQuery } from '../../router/router.ts'
 import { may } from '../../shell/session.ts'
 import { Assignments } from './assignments.tsx'
 import { allowsPermission, isAction } from './permissions.ts'
@@ -122,7 +122,7 @@ export function Roles({ project }: { readonly project: string }) {
   const [editing, setEditing] = useState<Role>()
   const [deleting, setDeleting] = useState<Role>()
   const mayCreate = may('project.admin')
-  const isNew = mayCreate && place.value.query.get('new') !== null
+  const isNew = mayCreate && currentUrl.value.query.get('new') !== null
   return (
     <Show of={state.value} retry={reload} lines={8}>
       {({ items: catalog }) => (

@@ -12,7 +12,7 @@ import { Empty, Show } from '../../design/states.tsx'
 import { Time } from '../../design/time.tsx'
 import { FormDialog } from '../../form/dialog.tsx'
 import { repeatedNames } from '../../form/value.ts'
-import { place, setQuery } from '../../router/router.ts'
+import { currentUrl, setQuery } from '../../router/router.ts'
 import { Page, PageAction, type PageProps } from '../../shell/page.tsx'
 import { accessText as text } from './text.ts'
 
@@ -133,7 +133,7 @@ export default function SecretsPage({ params }: PageProps) {
   const project = params['project'] ?? ''
   const { state, reload } = useQuery('secret.list', { project }, { kinds: ['secret'] })
   const [deleting, setDeleting] = useState<Secret>()
-  const edited = place.value.query.get('edit')
+  const edited = currentUrl.value.query.get('edit')
   const openNew = () => setQuery({ edit: '*' }, { push: true })
   const columns: readonly Column<Secret>[] = [
     { name: text.name, cell: ({ name }) => <strong class="user-text">{name}</strong> },

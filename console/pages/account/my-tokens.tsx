@@ -4,7 +4,7 @@ import { useList } from '../../api/query.ts'
 import { SelectField } from '../../design/field.tsx'
 import { Listed } from '../../design/listed.tsx'
 import { Empty, Notice } from '../../design/states.tsx'
-import { place, setQuery } from '../../router/router.ts'
+import { currentUrl, setQuery } from '../../router/router.ts'
 import { projects } from '../../shell/session.ts'
 import { AddToken } from '../access/keys/add-token.tsx'
 import { KeyTable } from '../access/keys/key-table.tsx'
@@ -44,7 +44,7 @@ function Tokens({ project }: { readonly project: string }) {
  */
 export function MyTokens() {
   const all = projects.value
-  const wanted = place.value.query.get('project')
+  const wanted = currentUrl.value.query.get('project')
   const chosen =
     all.find(({ handle }) => handle === wanted) ??
     all.find(({ principal }) => principal.kind === 'user') ??

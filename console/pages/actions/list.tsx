@@ -5,7 +5,7 @@ import { Code } from '../../design/copy.tsx'
 import { TableFrame } from '../../design/data-table.tsx'
 import { SelectField } from '../../design/field.tsx'
 import { Empty, Show } from '../../design/states.tsx'
-import { place, setQuery } from '../../router/router.ts'
+import { currentUrl, setQuery } from '../../router/router.ts'
 import { Page, PageAction, type PageProps } from '../../shell/page.tsx'
 import { rowLink, useRowKeys } from '../../shell/row-keys.ts'
 import { may } from '../../shell/session.ts'
@@ -55,7 +55,7 @@ function Catalog({ entries, base }: { readonly entries: readonly Entry[]; readon
 export default function ActionsPage({ params }: PageProps) {
   const project = params['project'] ?? ''
   const base = `/p/${encodeURIComponent(project)}/actions`
-  const { query } = place.value
+  const { query } = currentUrl.value
   const search = query.get('q') ?? ''
   const scope = SCOPES.find((one) => one === query.get('scope'))
   const { state, reload } = useQuery(

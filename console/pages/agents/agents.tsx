@@ -9,7 +9,7 @@ import { EmptyCard } from '../../design/listed.tsx'
 import { Dialog, DialogActions } from '../../design/overlay.tsx'
 import { Badge, Failure, Skeleton } from '../../design/states.tsx'
 import { Time } from '../../design/time.tsx'
-import { go, place, setQuery } from '../../router/router.ts'
+import { currentUrl, go, setQuery } from '../../router/router.ts'
 import { Page, PageAction, type PageProps } from '../../shell/page.tsx'
 import { rowLink, useRowKeys } from '../../shell/row-keys.ts'
 import { may } from '../../shell/session.ts'
@@ -20,7 +20,7 @@ export default function AgentsPage({ params }: PageProps) {
   const project = params['project'] ?? ''
   const base = `/p/${encodeURIComponent(project)}`
   const { agents, loaded, error, reload } = useAgents(project)
-  const { query } = place.value
+  const { query } = currentUrl.value
   const wanted = query.get('q') ?? ''
   const table = useRowKeys<HTMLTableElement>()
   const mayEdit = may('project.edit')

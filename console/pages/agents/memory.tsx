@@ -12,7 +12,7 @@ import { Confirm } from '../../design/overlay.tsx'
 import { Badge, Failure, Skeleton } from '../../design/states.tsx'
 import { Time } from '../../design/time.tsx'
 import { Markdown } from '../../markdown/markdown.tsx'
-import { place, setQuery } from '../../router/router.ts'
+import { currentUrl, setQuery } from '../../router/router.ts'
 import { may } from '../../shell/session.ts'
 import { EntryDialog, type MemoryEntry } from './memory-entry.tsx'
 import { agentsText as text } from './text.ts'
@@ -40,7 +40,7 @@ const reasons: Readonly<Record<Change['reason'], string>> = {
 
 /** Lists the memory entries of the agent `id`, with a search. */
 export function Memory({ project, id }: { readonly project: string; readonly id: string }) {
-  const { query } = place.value
+  const { query } = currentUrl.value
   const wanted = query.get('memory') ?? ''
   const changes = { kinds: ['memory'], id }
   const list = useList(

@@ -2,7 +2,7 @@
 import { call } from '../../api/client.ts'
 import { Button, LinkButton } from '../../design/button.tsx'
 import { Notice } from '../../design/states.tsx'
-import { place, setQuery } from '../../router/router.ts'
+import { currentUrl, setQuery } from '../../router/router.ts'
 import { may } from '../../shell/session.ts'
 import { Conversation } from '../sessions/conversation/conversation.tsx'
 import { useSession } from '../sessions/conversation/followed.ts'
@@ -19,7 +19,7 @@ export function TryOut({
   readonly agent: Agent
   readonly dirty: boolean
 }) {
-  const session = place.value.query.get('try') ?? ''
+  const session = currentUrl.value.query.get('try') ?? ''
   const start = async (): Promise<void> => {
     const { id } = await call('session.create', {
       project,

@@ -12,7 +12,7 @@ import { designText } from '../../design/text.ts'
 import { Time } from '../../design/time.tsx'
 import { useFileDrop } from '../../files/drop.ts'
 import { FileInput } from '../../files/file-input.tsx'
-import { go, place, setQuery } from '../../router/router.ts'
+import { currentUrl, go, setQuery } from '../../router/router.ts'
 import { Page, PageAction, type PageProps } from '../../shell/page.tsx'
 import { rowLink, useRowKeys } from '../../shell/row-keys.ts'
 import { may } from '../../shell/session.ts'
@@ -115,7 +115,7 @@ function Origin({ of, base }: { readonly of: Artifact; readonly base: string }) 
 export default function ArtifactsPage({ params }: PageProps) {
   const project = params['project'] ?? ''
   const base = `/p/${encodeURIComponent(project)}`
-  const { query } = place.value
+  const { query } = currentUrl.value
   const [mime, run, step] = [query.get('type'), query.get('run'), query.get('step')]
   const input = {
     project,

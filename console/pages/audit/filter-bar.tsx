@@ -1,14 +1,14 @@
 /** The filters of an audit log. */
 import { Button } from '../../design/button.tsx'
 import { SelectField, TextField } from '../../design/field.tsx'
-import { place, setQuery } from '../../router/router.ts'
+import { currentUrl, setQuery } from '../../router/router.ts'
 import { projects } from '../../shell/session.ts'
 import { type FilterName, filterNames, resourceTypes } from './filters.ts'
 import { auditText as text } from './text.ts'
 
 /** Shows the filters. `everywhere` adds a project filter, for the log of the organization. */
 export function FilterBar({ everywhere }: { readonly everywhere: boolean }) {
-  const { query } = place.value
+  const { query } = currentUrl.value
   const bound = (name: FilterName) => ({
     value: query.get(name) ?? '',
     onValue: (value: string) => setQuery({ [name]: value, entry: undefined }),

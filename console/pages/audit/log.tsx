@@ -10,7 +10,7 @@ import { showDone } from '../../design/notify.ts'
 import { Menu } from '../../design/overlay.tsx'
 import { Badge, Empty, type Tone } from '../../design/states.tsx'
 import { Time } from '../../design/time.tsx'
-import { place, setQuery } from '../../router/router.ts'
+import { currentUrl, setQuery } from '../../router/router.ts'
 import { Page } from '../../shell/page.tsx'
 import { mayInOrganization, projects } from '../../shell/session.ts'
 import { changeSummary } from './changes.ts'
@@ -105,7 +105,7 @@ function Export({
 
 /** Shows the log of a project, or of the organization if `project` is absent. */
 export function AuditLog({ project }: { readonly project?: string }) {
-  const { query } = place.value
+  const { query } = currentUrl.value
   const key = filterNames.map((name) => query.get(name) ?? '').join('\n')
   const filters = useMemo(() => filtersOf(query, Date.now()), [key])
   const ofProject = useList(

@@ -12,7 +12,7 @@ import { Confirm, Menu } from '../../design/overlay.tsx'
 import { Badge, Empty, Notice, Show } from '../../design/states.tsx'
 import { Tabs } from '../../design/tabs.tsx'
 import { FormDialog } from '../../form/dialog.tsx'
-import { go, place } from '../../router/router.ts'
+import { currentUrl, go } from '../../router/router.ts'
 import { Page, type PageProps } from '../../shell/page.tsx'
 import { may } from '../../shell/session.ts'
 import { bindingKinds } from './binding-kinds.ts'
@@ -90,7 +90,7 @@ function DeleteDialog({
 
 export default function BlueprintPage({ params }: PageProps) {
   const project = params['project'] ?? ''
-  const { query } = place.value
+  const { query } = currentUrl.value
   const namespace = query.get('namespace') ?? ''
   const key = query.get('key') ?? ''
   const input = {

@@ -10,7 +10,7 @@ import { Icon, type IconName } from '../../design/icons.tsx'
 import { showError } from '../../design/notify.ts'
 import { Badge, Empty, Notice } from '../../design/states.tsx'
 import { usePeople } from '../../people/people.ts'
-import { place, setQuery } from '../../router/router.ts'
+import { currentUrl, setQuery } from '../../router/router.ts'
 import { may } from '../../shell/session.ts'
 import { useCommands } from '../../shell/shortcuts.ts'
 import { nameOfChannel, useDirectName } from './channel-list.tsx'
@@ -31,7 +31,7 @@ const PANELS: readonly { readonly id: string; readonly icon: IconName; readonly 
     { id: 'members', icon: 'people', label: text.panelMembers },
   ]
 const openPanel = (panel: string): void =>
-  setQuery({ panel: place.peek().query.get('panel') === panel ? '' : panel, thread: '' })
+  setQuery({ panel: currentUrl.peek().query.get('panel') === panel ? '' : panel, thread: '' })
 
 /** Delay before a new read position is sent, so that scrolling does not send every position. */
 const READ_PAUSE_MS = 400
@@ -215,7 +215,7 @@ export function ChannelView({
       })),
     [members, personName],
   )
-  const { query } = place.value
+  const { query } = currentUrl.value
   const panel = query.get('panel') ?? ''
   const thread = query.get('thread') ?? ''
   const marked = query.get('message') ?? ''

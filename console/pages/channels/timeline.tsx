@@ -8,7 +8,7 @@ import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/ho
 import { Button } from '../../design/button.tsx'
 import { showError } from '../../design/notify.ts'
 import { Empty, Failure, Skeleton } from '../../design/states.tsx'
-import { place, setQuery } from '../../router/router.ts'
+import { currentUrl, setQuery } from '../../router/router.ts'
 import { useCommands } from '../../shell/shortcuts.ts'
 import { formatDay } from '../../text/format.ts'
 import { lastReplies, linesOf, rootsOf } from './feed.ts'
@@ -91,7 +91,7 @@ export function Timeline({
     [roots, first, readUpTo, around.me],
   )
   const newest = feed.items.at(-1)?.seq ?? 0
-  const marked = place.value.query.get('message') ?? ''
+  const marked = currentUrl.value.query.get('message') ?? ''
 
   const grow = (): void => {
     if (first > 0) setFrom(roots[Math.max(0, first - WINDOW_SIZE)]?.seq)

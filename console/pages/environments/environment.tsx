@@ -8,7 +8,7 @@ import { showDone } from '../../design/notify.ts'
 import { Confirm, Menu } from '../../design/overlay.tsx'
 import { Badge, Failure, Notice, Skeleton } from '../../design/states.tsx'
 import { Tabs } from '../../design/tabs.tsx'
-import { place } from '../../router/router.ts'
+import { currentUrl } from '../../router/router.ts'
 import { Page, type PageProps } from '../../shell/page.tsx'
 import { may } from '../../shell/session.ts'
 import { FilesPart } from './files/files.tsx'
@@ -56,7 +56,7 @@ export default function EnvironmentPage({ params }: PageProps) {
     await call('environment.delete', input)
     showDone(text.destroyed)
   }
-  const onTerminal = place.value.query.get('tab') === 'terminal'
+  const onTerminal = currentUrl.value.query.get('tab') === 'terminal'
   return (
     <Page
       title={name}

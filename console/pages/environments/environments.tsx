@@ -12,7 +12,7 @@ import { Dialog, DialogActions } from '../../design/overlay.tsx'
 import { Badge, Failure } from '../../design/states.tsx'
 import { Time } from '../../design/time.tsx'
 import { tagsOfLines } from '../../form/tag-lines.ts'
-import { go, place, setQuery } from '../../router/router.ts'
+import { currentUrl, go, setQuery } from '../../router/router.ts'
 import { Page, PageAction, type PageProps } from '../../shell/page.tsx'
 import { rowLink, useRowKeys } from '../../shell/row-keys.ts'
 import { may } from '../../shell/session.ts'
@@ -23,7 +23,7 @@ import { environmentsText as text } from './text.ts'
 export default function EnvironmentsPage({ params }: PageProps) {
   const project = params['project'] ?? ''
   const base = `/p/${encodeURIComponent(project)}/environments`
-  const { query } = place.value
+  const { query } = currentUrl.value
   const status = states.find((one) => one === query.get('status'))
   const destroyed = query.get('destroyed') === '1' || status === 'destroyed'
   const input = {

@@ -4,7 +4,7 @@ import { Button, IconButton } from '../../design/button.tsx'
 import { SelectField } from '../../design/field.tsx'
 import { Empty, Notice, Show } from '../../design/states.tsx'
 import { Lines } from '../../preview/lines.tsx'
-import { place, setQuery } from '../../router/router.ts'
+import { currentUrl, setQuery } from '../../router/router.ts'
 import { FollowedLog } from './followed-log.ts'
 import { environmentsText as text } from './text.ts'
 
@@ -12,7 +12,7 @@ const NAMES = ['worker', 'stdout', 'stderr', 'bootstrap'] as const
 const LINE_COUNTS = ['200', '1000', '5000']
 
 export function LogsPart({ project, id }: { readonly project: string; readonly id: string }) {
-  const { query } = place.value
+  const { query } = currentUrl.value
   const log_name = NAMES.find((one) => one === query.get('log')) ?? 'worker'
   const tail = LINE_COUNTS.find((one) => one === query.get('lines')) ?? '200'
   const [follows, setFollows] = useState(true)

@@ -7,7 +7,7 @@ import { Notice, Show } from '../../design/states.tsx'
 import { designText } from '../../design/text.ts'
 import { Time } from '../../design/time.tsx'
 import { Tree } from '../../design/tree.tsx'
-import { place, setQuery } from '../../router/router.ts'
+import { currentUrl, setQuery } from '../../router/router.ts'
 import { Page, type PageProps } from '../../shell/page.tsx'
 import { may } from '../../shell/session.ts'
 import { RunTable } from '../build/run-table.tsx'
@@ -96,7 +96,7 @@ export default function EventPage({ params }: PageProps) {
                 hint={text.noRuns}
               />
             </section>
-            {mayRepeat && place.value.query.get('new') === '1' && (
+            {mayRepeat && currentUrl.value.query.get('new') === '1' && (
               <PublishDialog project={project} from={known} onClose={() => setQuery({ new: '' })} />
             )}
           </>

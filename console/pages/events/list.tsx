@@ -6,7 +6,7 @@ import { TextField } from '../../design/field.tsx'
 import { EmptyCard, Listed } from '../../design/listed.tsx'
 import { Empty } from '../../design/states.tsx'
 import { Time } from '../../design/time.tsx'
-import { place, setQuery } from '../../router/router.ts'
+import { currentUrl, setQuery } from '../../router/router.ts'
 import { Page, PageAction, type PageProps } from '../../shell/page.tsx'
 import { rowLink, useRowKeys } from '../../shell/row-keys.ts'
 import { may } from '../../shell/session.ts'
@@ -18,7 +18,7 @@ import { eventsText as text } from './text.ts'
 export default function EventsPage({ params }: PageProps) {
   const project = params['project'] ?? ''
   const base = `/p/${encodeURIComponent(project)}/events`
-  const { query } = place.value
+  const { query } = currentUrl.value
   const event_type = query.get('type') ?? ''
   const source_id = query.get('source') ?? ''
   const list = useList(

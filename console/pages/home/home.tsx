@@ -8,7 +8,7 @@ import { Code } from '../../design/copy.tsx'
 import { SelectField } from '../../design/field.tsx'
 import { Empty, Show } from '../../design/states.tsx'
 import { Time } from '../../design/time.tsx'
-import { place, setQuery } from '../../router/router.ts'
+import { currentUrl, setQuery } from '../../router/router.ts'
 import { Page, type PageProps } from '../../shell/page.tsx'
 import { may } from '../../shell/session.ts'
 import { formatDuration, formatNumber } from '../../text/format.ts'
@@ -225,7 +225,7 @@ const First = ({ project, base }: { readonly project: string; readonly base: str
 export default function HomePage({ params }: PageProps) {
   const project = params['project'] ?? ''
   const base = `/p/${encodeURIComponent(project)}`
-  const wanted = place.value.query.get('minutes') ?? '60'
+  const wanted = currentUrl.value.query.get('minutes') ?? '60'
   const minutes = PERIODS.some(({ value }) => value === wanted) ? Number(wanted) : 60
   const { state, reload } = useQuery('overview.get', overviewInput(project, minutes), {
     kinds: ['run', 'interaction'],

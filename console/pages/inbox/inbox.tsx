@@ -18,7 +18,7 @@ import { Empty, Failure, Skeleton } from '../../design/states.tsx'
 import { Time } from '../../design/time.tsx'
 import { usePeople } from '../../people/people.ts'
 import { Who } from '../../people/who.tsx'
-import { place, setQuery } from '../../router/router.ts'
+import { currentUrl, setQuery } from '../../router/router.ts'
 import { badges } from '../../shell/badges.ts'
 import { Page, type PageProps } from '../../shell/page.tsx'
 import { useCommands } from '../../shell/shortcuts.ts'
@@ -59,7 +59,7 @@ function Item({
 }) {
   const { me, mine } = usePeople(project)
   const { id, title, created_by, created_at, expires_at, kind } = interaction
-  const query = new URLSearchParams(place.value.query)
+  const query = new URLSearchParams(currentUrl.value.query)
   query.set('id', id)
   const part = partOf(interaction, me, mine)
   return (
@@ -102,7 +102,7 @@ function Item({
 }
 
 /** Opens a question. The first one gets its own history entry, so that Back shows the list. */
-const open = (id: string): void => setQuery({ id }, { push: !place.peek().query.get('id') })
+const open = (id: string): void => setQuery({ id }, { push: !currentUrl.peek().query.get('id') })
 
 /** Focuses the first control of the answer, after waiting at most `tries` frames for the form. */
 function focusAnswer(tries = 20): void {
@@ -159,7 +159,7 @@ function Questions({
 
 export default function InboxPage({ params }: PageProps) {
   const project = params['project'] ?? ''
-  const { query } = place.value
+  const { query } = currentUrl.value
   const wanted = query.get('show') ?? 'mine'
   const filter = Object.hasOwn(FILTERS, wanted) ? wanted : 'mine'
   const kind = KINDS.find((one) => one === query.get('kind'))

@@ -8,7 +8,7 @@ import { SelectField } from '../../design/field.tsx'
 import { EmptyCard, Listed } from '../../design/listed.tsx'
 import { Badge } from '../../design/states.tsx'
 import { Time } from '../../design/time.tsx'
-import { place, setQuery } from '../../router/router.ts'
+import { currentUrl, setQuery } from '../../router/router.ts'
 import { Page, PageAction, type PageProps } from '../../shell/page.tsx'
 import { rowLink, useRowKeys } from '../../shell/row-keys.ts'
 import { may } from '../../shell/session.ts'
@@ -52,7 +52,7 @@ function Line({ loop, base }: { readonly loop: Loop; readonly base: string }) {
 export default function LoopsPage({ params }: PageProps) {
   const project = params['project'] ?? ''
   const base = `/p/${encodeURIComponent(project)}/loops`
-  const { query } = place.value
+  const { query } = currentUrl.value
   const search = query.get('q') ?? ''
   const status = STATUSES.find((one) => one === query.get('status'))
   const list = useList(

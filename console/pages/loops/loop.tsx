@@ -12,7 +12,7 @@ import { Badge, Notice, Show } from '../../design/states.tsx'
 import { Tabs } from '../../design/tabs.tsx'
 import { designText } from '../../design/text.ts'
 import { Time } from '../../design/time.tsx'
-import { go, place, setQuery } from '../../router/router.ts'
+import { currentUrl, go, setQuery } from '../../router/router.ts'
 import { Page, type PageProps } from '../../shell/page.tsx'
 import { may } from '../../shell/session.ts'
 import { useCommands } from '../../shell/shortcuts.ts'
@@ -161,7 +161,7 @@ export default function LoopPage({ params }: PageProps) {
                 },
               ]}
             />
-            {mayStart && place.value.query.get('start') === '1' && (
+            {mayStart && currentUrl.value.query.get('start') === '1' && (
               <StartDialog project={project} loop={known} onClose={() => setQuery({ start: '' })} />
             )}
             {isRemoving && (

@@ -8,7 +8,7 @@ import { SelectField, TextField } from '../../design/field.tsx'
 import { Listed } from '../../design/listed.tsx'
 import { Empty } from '../../design/states.tsx'
 import { FormDialog } from '../../form/dialog.tsx'
-import { place, setQuery } from '../../router/router.ts'
+import { currentUrl, setQuery } from '../../router/router.ts'
 import { Page } from '../../shell/page.tsx'
 import { ExpiryField, expiryOf, usualExpiry } from '../access/keys/expiry.tsx'
 import { KeyTable } from '../access/keys/key-table.tsx'
@@ -65,7 +65,7 @@ export default function OrganizationKeysPage() {
   const list = useList('key.list_organization', { limit: 100 })
   useOrganizationChanges(['key'], list.reload)
   const [created, setCreated] = useState<Created>()
-  const isNew = place.value.query.get('new') !== null
+  const isNew = currentUrl.value.query.get('new') !== null
   return (
     <Page
       title={text.keysTitle}

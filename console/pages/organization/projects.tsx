@@ -10,7 +10,7 @@ import { showDone } from '../../design/notify.ts'
 import { Dialog, DialogActions } from '../../design/overlay.tsx'
 import { Empty, Failure, Skeleton } from '../../design/states.tsx'
 import { Time } from '../../design/time.tsx'
-import { place, setQuery } from '../../router/router.ts'
+import { currentUrl, setQuery } from '../../router/router.ts'
 import { Page } from '../../shell/page.tsx'
 import { loadSession, mayInOrganization } from '../../shell/session.ts'
 import { organizationText as text } from './text.ts'
@@ -78,7 +78,7 @@ export default function ProjectsPage() {
   const { state, more, reload } = useList('project.list', { limit: 100 })
   const { items, loading, error, more: hasMore } = state.value
   const mayCreate = mayInOrganization('organization.admin')
-  const isNew = mayCreate && place.value.query.get('new') !== null
+  const isNew = mayCreate && currentUrl.value.query.get('new') !== null
   return (
     <Page
       title={text.projects}

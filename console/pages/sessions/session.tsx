@@ -10,7 +10,7 @@ import { showDone } from '../../design/notify.ts'
 import { Confirm, Dialog, DialogActions, Menu, type MenuItem } from '../../design/overlay.tsx'
 import { Badge, Failure, Notice, Skeleton } from '../../design/states.tsx'
 import { useChanged } from '../../form/unsaved.ts'
-import { go, place, setQuery } from '../../router/router.ts'
+import { currentUrl, go, setQuery } from '../../router/router.ts'
 import { Page, type PageProps } from '../../shell/page.tsx'
 import { may } from '../../shell/session.ts'
 import { useCommands } from '../../shell/shortcuts.ts'
@@ -54,7 +54,7 @@ export default function SessionPage({ params }: PageProps) {
   }).state.value.data
   const [asked, setAsked] = useState<Asked>()
   const wide = useWide()
-  const shown = place.value.query.get('details')
+  const shown = currentUrl.value.query.get('details')
   const details = shown === null ? wide : shown === '1'
   const toggle = (): void => setQuery({ details: details ? '0' : '1' })
   const act = may('agent.invoke') && session !== undefined

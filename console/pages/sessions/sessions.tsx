@@ -8,7 +8,7 @@ import { SearchField, SelectField } from '../../design/field.tsx'
 import { EmptyCard, Listed } from '../../design/listed.tsx'
 import { Badge } from '../../design/states.tsx'
 import { Time } from '../../design/time.tsx'
-import { place, setQuery } from '../../router/router.ts'
+import { currentUrl, setQuery } from '../../router/router.ts'
 import { Page, PageAction, type PageProps } from '../../shell/page.tsx'
 import { rowLink, useRowKeys } from '../../shell/row-keys.ts'
 import { may } from '../../shell/session.ts'
@@ -53,7 +53,7 @@ export const nameOf = ({ title, session_key }: Pick<Session, 'title' | 'session_
  * set.
  */
 function useFilters(project: string) {
-  const { query } = place.value
+  const { query } = currentUrl.value
   const value = (name: (typeof FILTERS)[number]): string => query.get(name) ?? ''
   const span = periods[value('since')]
   // The start of a period is computed only when the period is chosen, so an unchanged filter gives
@@ -221,7 +221,7 @@ export default function SessionsPage({ params }: PageProps) {
           </div>
         )}
       </Listed>
-      {place.value.query.get('new') === '1' && may('agent.invoke') && agents.length > 0 && (
+      {currentUrl.value.query.get('new') === '1' && may('agent.invoke') && agents.length > 0 && (
         <NewSession
           project={project}
           agents={agents}

@@ -7,7 +7,7 @@ import { ApiError } from '../../api/client.ts'
 import { Button } from '../../design/button.tsx'
 import { TextField } from '../../design/field.tsx'
 import { Notice } from '../../design/states.tsx'
-import { go, place } from '../../router/router.ts'
+import { currentUrl, go } from '../../router/router.ts'
 import { identity, signedIn, signIn } from '../../shell/session.ts'
 import { returnTarget } from './return-target.ts'
 import { signInText as text } from './text.ts'
@@ -23,7 +23,7 @@ export function SignIn() {
   const [key, setKey] = useState('')
   const [fault, setFault] = useState<string>()
   const [code, setCode] = useState(() => new URLSearchParams(location.hash.slice(1)).get('code'))
-  const { query } = place.value
+  const { query } = currentUrl.value
   const back = returnTarget(query.get('return'))
   const failure = query.get('error')
   const ways = identity.value?.ways

@@ -10,7 +10,7 @@ import { Confirm, Menu, type MenuItem } from '../../design/overlay.tsx'
 import { Failure, Notice, Skeleton } from '../../design/states.tsx'
 import { Tabs } from '../../design/tabs.tsx'
 import { UntouchedForm } from '../../form/untouched.tsx'
-import { go, place } from '../../router/router.ts'
+import { currentUrl, go } from '../../router/router.ts'
 import { Page, type PageProps } from '../../shell/page.tsx'
 import { may } from '../../shell/session.ts'
 import { useCommands } from '../../shell/shortcuts.ts'
@@ -57,7 +57,7 @@ export default function TablePage({ params }: PageProps) {
         {error ? <Failure error={error} retry={reload} /> : <Skeleton lines={8} />}
       </Page>
     )
-  const { query } = rowQueryOf(place.value.query, table.schema)
+  const { query } = rowQueryOf(currentUrl.value.query, table.schema)
   const { name, schema } = table
   const runExport = (format: ExportFormat) =>
     exporting.start({ project, id, name, schema, query }, format)

@@ -5,7 +5,7 @@ import { Code, CopyCall } from '../../design/copy.tsx'
 import { SearchField } from '../../design/field.tsx'
 import { EmptyCard, Listed } from '../../design/listed.tsx'
 import { Time } from '../../design/time.tsx'
-import { place, setQuery } from '../../router/router.ts'
+import { currentUrl, setQuery } from '../../router/router.ts'
 import { Page, PageAction, type PageProps } from '../../shell/page.tsx'
 import { rowLink, useRowKeys } from '../../shell/row-keys.ts'
 import { may } from '../../shell/session.ts'
@@ -15,7 +15,7 @@ import { tablesText as text } from './text.ts'
 export default function TablesPage({ params }: PageProps) {
   const project = params['project'] ?? ''
   const base = `/p/${encodeURIComponent(project)}/tables`
-  const { query } = place.value
+  const { query } = currentUrl.value
   const find = query.get('find') ?? ''
   const input = { project, limit: 100 }
   const list = useList('table.list', input, { kinds: ['table'] })

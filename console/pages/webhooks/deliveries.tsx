@@ -12,7 +12,7 @@ import { showDone } from '../../design/notify.ts'
 import { Dialog } from '../../design/overlay.tsx'
 import { Badge, Empty, type Tone } from '../../design/states.tsx'
 import { Time } from '../../design/time.tsx'
-import { place, setQuery } from '../../router/router.ts'
+import { currentUrl, setQuery } from '../../router/router.ts'
 import { may } from '../../shell/session.ts'
 import { formatDuration, formatNumber } from '../../text/format.ts'
 import { webhooksText as text } from './text.ts'
@@ -145,7 +145,7 @@ export function Deliveries({ project, id }: { readonly project: string; readonly
     { project, webhook_id: id, limit: 100, include: ['attempt_log', 'resend_of'] },
     { kinds: ['delivery'] },
   )
-  const { query } = place.value
+  const { query } = currentUrl.value
   const status = query.get('status') ?? ''
   const openId = query.get('delivery')
   const columns: readonly Column<Delivery>[] = [

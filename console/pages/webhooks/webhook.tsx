@@ -8,7 +8,7 @@ import { showDone } from '../../design/notify.ts'
 import { Confirm, Menu } from '../../design/overlay.tsx'
 import { Notice, Show } from '../../design/states.tsx'
 import { Time } from '../../design/time.tsx'
-import { go, place, setQuery } from '../../router/router.ts'
+import { currentUrl, go, setQuery } from '../../router/router.ts'
 import { Page, type PageProps } from '../../shell/page.tsx'
 import { may } from '../../shell/session.ts'
 import { useCommands } from '../../shell/shortcuts.ts'
@@ -84,7 +84,7 @@ export default function WebhookPage({ params }: PageProps) {
   const [asked, setAsked] = useState<'rotate' | 'remove'>()
   const [secret, setSecret] = useState<string>()
   const webhook = state.value.data
-  const isEdited = place.value.query.get('edit') !== null
+  const isEdited = currentUrl.value.query.get('edit') !== null
   const mayChange = may('project.admin')
   const list = `/p/${encodeURIComponent(project)}/webhooks`
   const test = async () => setPing(await call('webhook.ping', input))

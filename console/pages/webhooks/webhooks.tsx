@@ -6,7 +6,7 @@ import { type Column, DataTable } from '../../design/data-table.tsx'
 import { Listed } from '../../design/listed.tsx'
 import { Badge, Empty } from '../../design/states.tsx'
 import { Time } from '../../design/time.tsx'
-import { go, place, setQuery } from '../../router/router.ts'
+import { currentUrl, go, setQuery } from '../../router/router.ts'
 import { Page, PageAction, type PageProps } from '../../shell/page.tsx'
 import { may } from '../../shell/session.ts'
 import { ShownOnce } from '../access/keys/shown-once.tsx'
@@ -30,7 +30,7 @@ export default function WebhooksPage({ params }: PageProps) {
   const list = useList('webhook.list', { project, limit: 100 }, { kinds: ['webhook'] })
   const [created, setCreated] = useState<Webhook>()
   const base = `/p/${encodeURIComponent(project)}/webhooks`
-  const isNew = place.value.query.get('new') !== null
+  const isNew = currentUrl.value.query.get('new') !== null
   const mayCreate = may('project.admin')
   const openNew = () => setQuery({ new: '1' }, { push: true })
   const create = mayCreate && <PageAction label={text.new} keys="n" onRun={openNew} />

@@ -6,7 +6,7 @@ import { TableFrame } from '../../design/data-table.tsx'
 import { EmptyCard, Listed } from '../../design/listed.tsx'
 import { Badge } from '../../design/states.tsx'
 import { Time } from '../../design/time.tsx'
-import { place, setQuery } from '../../router/router.ts'
+import { currentUrl, setQuery } from '../../router/router.ts'
 import { Page, PageAction, type PageProps } from '../../shell/page.tsx'
 import { rowLink, useRowKeys } from '../../shell/row-keys.ts'
 import { may } from '../../shell/session.ts'
@@ -19,11 +19,11 @@ import { workflowsText as text } from './text.ts'
 export default function WorkflowsPage({ params }: PageProps) {
   const project = params['project'] ?? ''
   const base = `/p/${encodeURIComponent(project)}/workflows`
-  const query = place.value.query.get('q') ?? ''
+  const query = currentUrl.value.query.get('q') ?? ''
   const list = useList('workflow.list', { project, limit: 100 }, { kinds: ['workflow'] })
   const { items, more, loading } = list.state.value
   const mayEdit = may('project.edit')
-  const isCreating = mayEdit && place.value.query.get('new') === '1'
+  const isCreating = mayEdit && currentUrl.value.query.get('new') === '1'
   const create = (): void => setQuery({ new: '1' }, { push: true })
   const rows = useRowKeys<HTMLTableSectionElement>()
   // A search covers all workflows, so all pages are loaded.

@@ -13,7 +13,7 @@ import { Badge, Failure, Skeleton } from '../../design/states.tsx'
 import { Time } from '../../design/time.tsx'
 import { Differences } from '../../editor/differences.tsx'
 import { Who } from '../../people/who.tsx'
-import { place, setQuery } from '../../router/router.ts'
+import { currentUrl, setQuery } from '../../router/router.ts'
 import { may } from '../../shell/session.ts'
 import { workflowsText as text } from './text.ts'
 
@@ -33,7 +33,7 @@ export function Versions({
   )
   const { items, error } = list.state.value
   const [restoring, setRestoring] = useState<number>()
-  const { query } = place.value
+  const { query } = currentUrl.value
   const find = (wanted: number) => items.find(({ version }) => version === wanted)
   const after = find(Number(query.get('to') ?? latest_version))
   const before = find(Number(query.get('from') ?? (after?.version ?? 1) - 1))

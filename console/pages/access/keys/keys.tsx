@@ -5,7 +5,7 @@ import { useList, useQuery } from '../../../api/query.ts'
 import { Button } from '../../../design/button.tsx'
 import { Listed } from '../../../design/listed.tsx'
 import { Empty } from '../../../design/states.tsx'
-import { place, setQuery } from '../../../router/router.ts'
+import { currentUrl, setQuery } from '../../../router/router.ts'
 import { useRoles } from '../roles-of.ts'
 import { accessText as text } from '../text.ts'
 import { KeyTable } from './key-table.tsx'
@@ -22,7 +22,7 @@ export function Keys({ project }: { readonly project: string }) {
     { kinds: ['principal'] },
   ).state.value.data?.items
   const [created, setCreated] = useState<CreatedKey>()
-  const isNew = place.value.query.get('new') !== null
+  const isNew = currentUrl.value.query.get('new') !== null
   const nameOf = (id: string) => principals?.find((one) => one.id === id)?.name ?? id
   const roleName = (id: string) => roles.find((role) => role.id === id)?.name ?? id
   const create = (

@@ -16,7 +16,7 @@ import { Badge, Failure, Show } from '../../../design/states.tsx'
 import { Editor } from '../../../editor/editor.tsx'
 import { useChanged } from '../../../form/unsaved.ts'
 import { Markdown } from '../../../markdown/markdown.tsx'
-import { place, setQuery } from '../../../router/router.ts'
+import { currentUrl, setQuery } from '../../../router/router.ts'
 import { Page, PageAction, type PageProps } from '../../../shell/page.tsx'
 import { may } from '../../../shell/session.ts'
 import { agentsText as text } from '../text.ts'
@@ -32,7 +32,7 @@ const sources: Readonly<Record<Skill['source'], string>> = {
 export default function SkillsPage({ params }: PageProps) {
   const project = params['project'] ?? ''
   const { state, reload } = useQuery('skill.list', { project }, { kinds: ['skill'] })
-  const wanted = place.value.query.get('edit') ?? ''
+  const wanted = currentUrl.value.query.get('edit') ?? ''
   const [deleted, setDeleted] = useState<Skill>()
   const file = useRef<HTMLInputElement>(null)
   const mayEdit = may('project.edit')

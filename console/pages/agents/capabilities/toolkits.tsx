@@ -14,7 +14,7 @@ import { showDone } from '../../../design/notify.ts'
 import { Confirm, Dialog, DialogActions } from '../../../design/overlay.tsx'
 import { Badge, Empty, Failure, Show } from '../../../design/states.tsx'
 import { useChanged } from '../../../form/unsaved.ts'
-import { place, setQuery } from '../../../router/router.ts'
+import { currentUrl, setQuery } from '../../../router/router.ts'
 import { Page, PageAction, type PageProps } from '../../../shell/page.tsx'
 import { may } from '../../../shell/session.ts'
 import { agentsText as text } from '../text.ts'
@@ -33,7 +33,7 @@ const TYPES = [
 export default function ToolkitsPage({ params }: PageProps) {
   const project = params['project'] ?? ''
   const { state, reload } = useQuery('toolkit.list', { project }, { kinds: ['toolkit'] })
-  const wanted = place.value.query.get('edit') ?? ''
+  const wanted = currentUrl.value.query.get('edit') ?? ''
   const [deleted, setDeleted] = useState<Toolkit>()
   const mayEdit = may('project.edit')
   const create = (): void => setQuery({ edit: 'new' })

@@ -8,7 +8,7 @@ import { Empty, Failure, Notice, Skeleton } from '../../../design/states.tsx'
 import { useFileDrop } from '../../../files/drop.ts'
 import { FileInput } from '../../../files/file-input.tsx'
 import { Preview } from '../../../preview/preview.tsx'
-import { place, setQuery } from '../../../router/router.ts'
+import { currentUrl, setQuery } from '../../../router/router.ts'
 import { may } from '../../../shell/session.ts'
 import { environmentsText as text } from '../text.ts'
 import { deletePath, type Entry, readFile, type Workspace } from './access.ts'
@@ -58,7 +58,7 @@ export function FilesPart({
 }
 
 function Files({ of }: { readonly of: Workspace }) {
-  const { query } = place.value
+  const { query } = currentUrl.value
   const path = query.get('path') ?? ''
   const file = query.get('file') ?? ''
   const [deleting, setDeleting] = useState<Entry>()

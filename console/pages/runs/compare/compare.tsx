@@ -12,7 +12,7 @@ import { Empty, Failure, Skeleton } from '../../../design/states.tsx'
 import { Duration, Time } from '../../../design/time.tsx'
 import { Tree } from '../../../design/tree.tsx'
 import { VirtualList } from '../../../design/virtual/list.tsx'
-import { place, setQuery } from '../../../router/router.ts'
+import { currentUrl, setQuery } from '../../../router/router.ts'
 import { Page, type PageProps } from '../../../shell/page.tsx'
 import { formatDuration } from '../../../text/format.ts'
 import { useNames } from '../list/names.ts'
@@ -27,7 +27,7 @@ type Detail = CallReply<'run.get'>
 
 export default function ComparePage({ params }: PageProps) {
   const { project = '' } = params
-  const { query } = place.value
+  const { query } = currentUrl.value
   const [a, b] = [query.get('a') ?? '', query.get('b') ?? '']
   const runs = `/p/${encodeURIComponent(project)}/runs`
   const crumbs = [{ label: runsText.runs, href: runs }]
@@ -245,7 +245,7 @@ function cellOf(value: unknown) {
 }
 
 function Steps({ pairs }: { readonly pairs: readonly StepPair[] }) {
-  const only = place.value.query.get('different') === '1'
+  const only = currentUrl.value.query.get('different') === '1'
   const shown = only ? pairs.filter(({ differs }) => differs) : pairs
   return (
     <section class="stack close">

@@ -10,7 +10,7 @@ import { Code, CopyCall } from '../../../design/copy.tsx'
 import { Menu } from '../../../design/overlay.tsx'
 import { Empty, Failure, Skeleton } from '../../../design/states.tsx'
 import { VirtualList } from '../../../design/virtual/list.tsx'
-import { place, setQuery } from '../../../router/router.ts'
+import { currentUrl, setQuery } from '../../../router/router.ts'
 import { Page, type PageProps } from '../../../shell/page.tsx'
 import { may } from '../../../shell/session.ts'
 import { Views } from '../../../views/views.tsx'
@@ -41,7 +41,7 @@ type OpenDialog =
 
 export default function RunsPage({ params }: PageProps) {
   const { project = '' } = params
-  const { query } = place.value
+  const { query } = currentUrl.value
   const filter = filterOf(query)
   const sort = sortOf(query)
   const input = listInput(project, query)
@@ -258,7 +258,7 @@ function SavedViews({
       project={project}
       list="runs"
       none={text.viewNone}
-      current={place.value.query.get('view') ?? ''}
+      current={currentUrl.value.query.get('view') ?? ''}
       shown={{ filter: { ...filter }, sort: { ...sort }, columns: [...columns] }}
       onApply={(view, saved) =>
         saved

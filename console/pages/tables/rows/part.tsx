@@ -8,7 +8,7 @@ import { Button } from '../../../design/button.tsx'
 import { showDone } from '../../../design/notify.ts'
 import { Confirm } from '../../../design/overlay.tsx'
 import { Empty, Failure, Skeleton } from '../../../design/states.tsx'
-import { place, setQuery } from '../../../router/router.ts'
+import { currentUrl, setQuery } from '../../../router/router.ts'
 import { OpenRow } from '../row.tsx'
 import { tablesText as text } from '../text.ts'
 import { ConflictDialog } from './conflict.tsx'
@@ -35,7 +35,7 @@ export function RowsPart({
   readonly onInsert: () => void
   readonly onImport: () => void
 }) {
-  const { query: parameters } = place.value
+  const { query: parameters } = currentUrl.value
   const asked = rowQueryOf(parameters, schema)
   const { query, sort } = asked
   const columns = columnsOf(parameters, schema)

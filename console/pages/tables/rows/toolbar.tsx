@@ -3,7 +3,7 @@ import { useEffect, useState } from 'preact/hooks'
 import type { Column, TableSchema } from '../../../../protocol/tables/schema.ts'
 import { Button, IconButton } from '../../../design/button.tsx'
 import { SearchField, SelectField, TextField } from '../../../design/field.tsx'
-import { place, setQuery } from '../../../router/router.ts'
+import { currentUrl, setQuery } from '../../../router/router.ts'
 import { Views } from '../../../views/views.tsx'
 import { tablesText as text } from '../text.ts'
 import { ColumnsDialog } from './columns.tsx'
@@ -44,7 +44,7 @@ export function Toolbar({
   readonly columns: readonly Column[]
 }) {
   const { conditions, faults } = asked
-  const { query } = place.value
+  const { query } = currentUrl.value
   const [open, setOpen] = useState(conditions.length > 0)
   const [choosing, setChoosing] = useState(false)
   const change = (list: readonly Condition[]): void =>

@@ -7,7 +7,7 @@ import type { Tone } from '../../../../design/states.tsx'
 import { Badge, Empty } from '../../../../design/states.tsx'
 import { Tree } from '../../../../design/tree.tsx'
 import { VirtualList } from '../../../../design/virtual/list.tsx'
-import { place, setQuery } from '../../../../router/router.ts'
+import { currentUrl, setQuery } from '../../../../router/router.ts'
 import { useCommands } from '../../../../shell/shortcuts.ts'
 import { focusPart } from '../../focus.ts'
 import type { LiveRun } from '../data/live-run.ts'
@@ -43,7 +43,7 @@ function summaryOf({ payload = {} }: RunEventRecord): string {
 /** Shows the events. Filters and the sequence of the selected event are in the URL. */
 export function Events({ run }: { readonly run: LiveRun }) {
   const version = run.version.value
-  const { query } = place.value
+  const { query } = currentUrl.value
   const type = query.get('type') ?? ''
   const only = query.get('only') ?? ''
   const oldest = query.get('order') === 'asc'

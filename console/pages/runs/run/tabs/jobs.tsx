@@ -6,7 +6,7 @@ import { IconButton } from '../../../../design/button.tsx'
 import { Empty, Failure, Skeleton } from '../../../../design/states.tsx'
 import { Duration, Time } from '../../../../design/time.tsx'
 import { VirtualList } from '../../../../design/virtual/list.tsx'
-import { place, setQuery } from '../../../../router/router.ts'
+import { currentUrl, setQuery } from '../../../../router/router.ts'
 import { StatusBadge } from '../../status.tsx'
 import type { LiveRun } from '../data/live-run.ts'
 import { runText as text } from '../text.ts'
@@ -29,7 +29,7 @@ export function Jobs({
 }) {
   const list = useList('run.jobs', { project, id, limit: 200 }, { kinds: ['worker'] })
   const { items, error, loading } = list.state.value
-  const only = place.value.query.get('only') ?? ''
+  const only = currentUrl.value.query.get('only') ?? ''
   // Jobs change with the events of actions, so the list is reloaded after such an event.
   const actions = run.fold.events.findLast(({ event_type }) => event_type.startsWith('action.'))
   const newest = run.version.value > 0 ? actions?.sequence : undefined

@@ -6,7 +6,7 @@ import { Button } from '../../../../design/button.tsx'
 import { CopyButton } from '../../../../design/copy.tsx'
 import { SearchField, SelectField } from '../../../../design/field.tsx'
 import { Empty, Failure, Skeleton } from '../../../../design/states.tsx'
-import { place, setQuery } from '../../../../router/router.ts'
+import { currentUrl, setQuery } from '../../../../router/router.ts'
 import type { LiveRun } from '../data/live-run.ts'
 import { runText as text } from '../text.ts'
 import { ClockTime } from './clock-time.tsx'
@@ -32,8 +32,8 @@ export function Logs({
   readonly ended: boolean
   readonly run: LiveRun
 }) {
-  const level = levels.find((one) => one === place.value.query.get('level')) ?? ''
-  const contains = place.value.query.get('contains') ?? ''
+  const level = levels.find((one) => one === currentUrl.value.query.get('level')) ?? ''
+  const contains = currentUrl.value.query.get('contains') ?? ''
   const [typed, setTyped] = useState(contains)
   useEffect(() => {
     const timer = setTimeout(() => typed !== contains && setQuery({ contains: typed }), TYPING_MS)

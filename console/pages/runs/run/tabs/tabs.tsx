@@ -1,6 +1,6 @@
 import type { ComponentChildren, JSX } from 'preact'
 import { Tabs } from '../../../../design/tabs.tsx'
-import { place } from '../../../../router/router.ts'
+import { currentUrl } from '../../../../router/router.ts'
 import { hasEnded, type StepView } from '../data/fold.ts'
 import { type LiveRun, type RunDetail, statusOfRun } from '../data/live-run.ts'
 import { runText as text } from '../text.ts'
@@ -39,7 +39,7 @@ export function RunTabs({
   const ended = hasEnded(status)
   const from = Date.parse(detail.started_at ?? detail.created_at)
   const to = ended ? Date.parse(detail.completed_at ?? detail.updated_at) : undefined
-  const chosen = place.value.query.get('step') ?? ''
+  const chosen = currentUrl.value.query.get('step') ?? ''
   const besideStep = (content: JSX.Element) => (
     <div class={chosen === '' ? '' : 'beside'}>
       {content}

@@ -7,7 +7,7 @@ import { Button, IconButton, LinkButton } from '../../../../design/button.tsx'
 import { Checkbox } from '../../../../design/field.tsx'
 import { Empty, Failure, Skeleton } from '../../../../design/states.tsx'
 import { now } from '../../../../design/time.tsx'
-import { place, setQuery } from '../../../../router/router.ts'
+import { currentUrl, setQuery } from '../../../../router/router.ts'
 import { rangeOf, type TimeRange, zoom } from '../data/axis.ts'
 import type { LiveRun } from '../data/live-run.ts'
 import { leavesOf, StepTree } from '../data/tree.ts'
@@ -36,7 +36,7 @@ export function Timeline({
   const [view, setView] = useState<TimeRange>()
   const tree = useMemo(() => new StepTree(), [run.fold])
   const version = run.version.value
-  const filtered = place.value.query.get('problems') === '1'
+  const filtered = currentUrl.value.query.get('problems') === '1'
   const rows = useMemo(() => {
     tree.update(run.fold.steps, top)
     const all = tree.rows(opened, text.item)

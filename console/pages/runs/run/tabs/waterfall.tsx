@@ -6,7 +6,7 @@ import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import { Icon } from '../../../../design/icons.tsx'
 import { now } from '../../../../design/time.tsx'
 import { visibleRange } from '../../../../design/virtual/visible-range.ts'
-import { place, setQuery } from '../../../../router/router.ts'
+import { currentUrl, setQuery } from '../../../../router/router.ts'
 import { formatDuration, formatNumber } from '../../../../text/format.ts'
 import { statusLabel, toneOf } from '../../status.tsx'
 import { marksOf, pan, rangeOf, type TimeRange, zoom } from '../data/axis.ts'
@@ -48,7 +48,7 @@ export function Waterfall({
   const frame = useRef<HTMLDivElement>(null)
   const base = useId()
   const [view, setView] = useState({ scrolled: 0, height: 600, axis: MAX_INTERVALS * INTERVAL_PX })
-  const chosen = place.value.query.get('step') ?? ''
+  const chosen = currentUrl.value.query.get('step') ?? ''
   const [cursor, setCursor] = useState(chosen)
   const latest = useRef({ range, whole, onRange })
   latest.current = { range, whole, onRange }
