@@ -61,18 +61,9 @@ export function RowsPart({
     else setConflict(outcome.conflict)
   }
   const remove = async (ids: ReadonlySet<string>): Promise<void> => {
-    const all = [...ids]
     const gone = new Set<string>()
     try {
-      for (let at = 0; at < all.length; at += MAX_RUNNING)
-        await Promise.all(
-          all.slice(at, at + MAX_RUNNING).map(async (row_id) => {
-            await call('row.delete', { project, id, row_id }).catch((fault: unknown) => {
-              if (!(fault instanceof ApiError && fault.status === 404)) throw fault
-            })
-            gone.add(row_id)
-          }),
-        )
+      await deleteRows(project, id, ids, (row_id) => gone.add(row_id))
       showDone(text.deletedRows(gone.size))
     } finally {
       store.remove(gone)
@@ -80,35 +71,19 @@ export function RowsPart({
       if (gone.has(opened)) setQuery({ row: '' })
     }
   }
+  const open = (row_id: string): void => setQuery({ row: row_id }, { push: true })
   return (
     <div class="stack close">
       <Toolbar project={project} id={id} schema={schema} asked={asked} columns={columns} />
       {error && <Failure error={error} retry={() => void store.reload()} />}
       {rows.length === 0 && !known && !error && <Skeleton lines={10} />}
       {rows.length === 0 && known && !error && (
-        <section class="card">
-          <Empty icon="tables" title={isFiltered ? text.noMatches : text.noRows}>
-            {isFiltered ? (
-              <Button onClick={() => setQuery({ filter: '', q: '', mode: '' })}>
-                {text.clearFilters}
-              </Button>
-            ) : (
-              <>
-                <p>{text.noRowsHint}</p>
-                {editable && (
-                  <div class="row">
-                    <Button icon="plus" onClick={onInsert}>
-                      {text.insert}
-                    </Button>
-                    <Button icon="upload" onClick={onImport}>
-                      {text.import}
-                    </Button>
-                  </div>
-                )}
-              </>
-            )}
-          </Empty>
-        </section>
+        <NoRows
+          isFiltered={isFiltered}
+          editable={editable}
+          onInsert={onInsert}
+          onImport={onImport}
+        />
       )}
       {rows.length > 0 && (
         <>
@@ -123,29 +98,19 @@ export function RowsPart({
             selected={selected}
             onSort={(field, add) => setQuery({ sort: writeSort(toggledSort(sort, field, add)) })}
             onSelect={setSelected}
-            onOpen={(row) => setQuery({ row: row.id }, { push: true })}
+            onOpen={(row) => open(row.id)}
             onEnd={loading || error ? undefined : () => void store.more()}
             onDelete={() => editable && setDeleting(selected)}
             store={storeCell}
           />
           <div class="row apart small soft sheet-foot" role="status" aria-busy={loading}>
             {selected.size > 0 ? (
-              <span class="row">
-                {text.selected(selected.size)}
-                {selected.size === 1 && (
-                  <Button onClick={() => setQuery({ row: [...selected][0] }, { push: true })}>
-                    {text.openRow}
-                  </Button>
-                )}
-                {editable && (
-                  <Button danger icon="trash" onClick={() => setDeleting(selected)}>
-                    {text.deleteRows}
-                  </Button>
-                )}
-                <Button kind="quiet" onClick={() => setSelected(nothing)}>
-                  {text.selectNone}
-                </Button>
-              </span>
+              <SelectedRows
+                selected={selected}
+                onOpen={open}
+                onDelete={editable ? () => setDeleting(selected) : undefined}
+                onNone={() => setSelected(nothing)}
+              />
             ) : (
               <span>{text.loaded(rows.length, next !== undefined)}</span>
             )}
@@ -189,5 +154,94 @@ export function RowsPart({
         />
       )}
     </div>
+  )
+}
+
+/**
+ * Deletes rows, some at the same time. A row that is already deleted counts as deleted.
+ * @param onDeleted called with the id of each deleted row.
+ */
+async function deleteRows(
+  project: string,
+  id: string,
+  ids: ReadonlySet<string>,
+  onDeleted: (row_id: string) => void,
+): Promise<void> {
+  const all = [...ids]
+  for (let at = 0; at < all.length; at += MAX_RUNNING)
+    await Promise.all(
+      all.slice(at, at + MAX_RUNNING).map(async (row_id) => {
+        await call('row.delete', { project, id, row_id }).catch((fault: unknown) => {
+          if (!(fault instanceof ApiError && fault.status === 404)) throw fault
+        })
+        onDeleted(row_id)
+      }),
+    )
+}
+
+/** Shown in place of the grid while there are no rows. */
+const NoRows = ({
+  isFiltered,
+  editable,
+  onInsert,
+  onImport,
+}: {
+  readonly isFiltered: boolean
+  readonly editable: boolean
+  readonly onInsert: () => void
+  readonly onImport: () => void
+}) => (
+  <section class="card">
+    <Empty icon="tables" title={isFiltered ? text.noMatches : text.noRows}>
+      {isFiltered ? (
+        <Button onClick={() => setQuery({ filter: '', q: '', mode: '' })}>
+          {text.clearFilters}
+        </Button>
+      ) : (
+        <>
+          <p>{text.noRowsHint}</p>
+          {editable && (
+            <div class="row">
+              <Button icon="plus" onClick={onInsert}>
+                {text.insert}
+              </Button>
+              <Button icon="upload" onClick={onImport}>
+                {text.import}
+              </Button>
+            </div>
+          )}
+        </>
+      )}
+    </Empty>
+  </section>
+)
+
+/** The number of selected rows, and the actions on them. */
+const SelectedRows = ({
+  selected,
+  onOpen,
+  onDelete,
+  onNone,
+}: {
+  readonly selected: ReadonlySet<string>
+  readonly onOpen: (row_id: string) => void
+  /** Undefined if the rows cannot be deleted. */
+  readonly onDelete: (() => void) | undefined
+  readonly onNone: () => void
+}) => {
+  const [first = ''] = selected
+  return (
+    <span class="row">
+      {text.selected(selected.size)}
+      {selected.size === 1 && <Button onClick={() => onOpen(first)}>{text.openRow}</Button>}
+      {onDelete && (
+        <Button danger icon="trash" onClick={onDelete}>
+          {text.deleteRows}
+        </Button>
+      )}
+      <Button kind="quiet" onClick={onNone}>
+        {text.selectNone}
+      </Button>
+    </span>
   )
 }
