@@ -1,45 +1,18 @@
-/** A terminal in an environment, drawn by xterm.js. It is closed when the user leaves the page. */
-import { effect } from '@preact/signals'
+/** A terminal in an environment. It is closed when the user leaves the page. */
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { requestOf } from '../../../api/client.ts'
 import { Button } from '../../../design/button.tsx'
 import { Empty, Notice } from '../../../design/states.tsx'
 import { guardLeaving } from '../../../router/router.ts'
 import { may } from '../../../shell/session.ts'
-import { theme } from '../../../shell/theme.ts'
 import { environmentsText as text } from '../text.ts'
+import type { TerminalScreen } from './screen.ts'
 
 const PERMISSION = 'actions.execute.environment.bash'
 type State =
   | { readonly is: 'closed' }
   | { readonly is: 'opening' | 'open' }
   | { readonly is: 'ended'; readonly reason: string }
-
-/** Returns the colours of the console in the form that xterm.js accepts. */
-function colours(): Record<string, string> {
-  const probe = document.createElement('i')
-  document.body.append(probe)
-  const colour = (property: string): string => {
-    probe.style.color = `var(${property})`
-    return getComputedStyle(probe).color
-  }
-  const [text, paper, accent, soft] = ['--text', '--paper', '--accent', '--soft'].map(colour)
-  const found = {
-    foreground: text ?? '',
-    background: paper ?? '',
-    cursor: accent ?? '',
-    cursorAccent: paper ?? '',
-    selectionBackground: colour('--accent-soft'),
-    red: colour('--bad'),
-    green: colour('--good'),
-    yellow: colour('--warn'),
-    blue: accent ?? '',
-    cyan: colour('--info'),
-    brightBlack: soft ?? '',
-  }
-  probe.remove()
-  return found
-}
 
 /**
  * Shows a terminal, which is opened on request.
@@ -57,94 +30,31 @@ export function TerminalPart({
   const [state, setState] = useState<State>({ is: 'closed' })
   const [reader, setReader] = useState(false)
   const frame = useRef<HTMLDivElement>(null)
-  const leave = useRef<HTMLDivElement>(null)
-  const parts = useRef<{ readonly stop: () => void; reader(on: boolean): void } | undefined>(
-    undefined,
-  )
+  const controls = useRef<HTMLDivElement>(null)
+  const screen = useRef<TerminalScreen | undefined>(undefined)
   const live = state.is === 'opening' || state.is === 'open'
   useEffect(() => (live ? guardLeaving(() => text.leaving, { tabs: false }) : undefined), [live])
-  useEffect(() => () => parts.current?.stop(), [])
-  useEffect(() => parts.current?.reader(reader), [reader])
+  const close = (): void => {
+    screen.current?.close()
+    screen.current = undefined
+  }
+  useEffect(() => close, [])
+  useEffect(() => screen.current?.setReader(reader), [reader])
   const open = async (): Promise<void> => {
-    parts.current?.stop()
+    close()
     setState({ is: 'opening' })
-    const [{ Terminal: Xterm }, { FitAddon }, { openTerminal }, { permitTerminalStyles }] =
-      await Promise.all([
-        import('@xterm/xterm'),
-        import('@xterm/addon-fit'),
-        import('./socket.ts'),
-        import('./styled-elements.ts'),
-      ])
-    const element = frame.current
-    if (!element) return
-    element.textContent = ''
-    const forbid = permitTerminalStyles(document)
-    const xterm = new Xterm({
-      fontFamily: getComputedStyle(document.documentElement).getPropertyValue('--mono'),
-      fontSize: 13,
-      cursorBlink: !matchMedia('(prefers-reduced-motion: reduce)').matches,
-      screenReaderMode: reader,
-      minimumContrastRatio: 4.5,
-      scrollback: 5000,
-      theme: colours(),
+    const { openScreen } = await import('./screen.ts')
+    if (!frame.current) return
+    screen.current = openScreen(frame.current, {
+      path: requestOf('environment.terminal', { project, environment_id: id }).path,
+      reader,
+      onOpened: () => setState({ is: 'open' }),
+      onEnded: (reason) => setState({ is: 'ended', reason }),
+      onLeave: () => controls.current?.querySelector('button')?.focus(),
     })
-    const fit = new FitAddon()
-    xterm.loadAddon(fit)
-    xterm.open(element)
-    fit.fit()
-    xterm.attachCustomKeyEventHandler((event) => {
-      if (!(event.ctrlKey && event.shiftKey && event.key === 'Escape')) return true
-      event.preventDefault()
-      leave.current?.querySelector('button')?.focus()
-      return false
-    })
-    const { path } = requestOf('environment.terminal', { project, environment_id: id })
-    const size = { columns: xterm.cols, rows: xterm.rows }
-    const terminal = openTerminal(path, size, {
-      opened: () => {
-        setState({ is: 'open' })
-        xterm.focus()
-      },
-      output: (bytes) => new Promise((done) => xterm.write(bytes, done)),
-      ended: (how) =>
-        setState({
-          is: 'ended',
-          reason: 'code' in how ? text.exited(how.code) : (how.message ?? text.lost),
-        }),
-    })
-    const encoder = new TextEncoder()
-    xterm.onData((typed) => terminal.write(encoder.encode(typed)))
-    xterm.onBinary((typed) =>
-      terminal.write(Uint8Array.from(typed, (sign) => sign.charCodeAt(0) & 0xff)),
-    )
-    xterm.onResize(({ cols, rows }) => terminal.resize(cols, rows))
-    const observer = new ResizeObserver(() => {
-      if (element.clientWidth > 0) fit.fit()
-    })
-    observer.observe(element)
-    const unfollow = effect(() => {
-      // Reading the theme makes the effect run again when the theme changes.
-      void theme.value
-      requestAnimationFrame(() => {
-        xterm.options.theme = colours()
-      })
-    })
-    parts.current = {
-      reader: (on) => {
-        xterm.options.screenReaderMode = on
-      },
-      stop() {
-        unfollow()
-        observer.disconnect()
-        terminal.close()
-        xterm.dispose()
-        forbid()
-        parts.current = undefined
-      },
-    }
   }
   const end = (): void => {
-    parts.current?.stop()
+    close()
     setState({ is: 'closed' })
   }
   if (!may(PERMISSION))
@@ -167,7 +77,7 @@ export function TerminalPart({
           </Empty>
         </section>
       ) : (
-        <div class="row apart" ref={leave}>
+        <div class="row apart" ref={controls}>
           <div class="row">
             {live ? (
               <Button icon="stop" onClick={end}>
