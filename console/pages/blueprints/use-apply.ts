@@ -18,7 +18,7 @@ export interface ApplyOptions {
   readonly prune: boolean
 }
 /** How far the blueprint has come. `none` is also the step after a plan that failed. */
-export type Step =
+type Step =
   | { readonly kind: 'none' | 'planning' }
   | { readonly kind: 'planned' | 'applying' | 'applied'; readonly result: ApplyResult }
 interface Applying {

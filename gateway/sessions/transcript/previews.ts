@@ -42,8 +42,8 @@ export function openPreviews(world: PublisherParts['world']): Previews {
   }
   const parts: PublisherParts = {
     world,
-    sendSoon: createOutbox(world, 0),
-    sendLater: createOutbox(world, COLLECT_MS),
+    sendAfterTurn: createOutbox(world, 0),
+    sendAfterDelay: createOutbox(world, COLLECT_MS),
     drop,
   }
   const publisherOf = (generation: Generation): Publisher => {

@@ -35,9 +35,9 @@ export interface Generation {
 export interface PublisherParts {
   readonly world: Pick<World, 'ask' | 'now' | 'monotonic' | 'later' | 'preview' | 'onPreviewed'>
   /** Sends the collected chunks of a publisher after this turn of the event loop. */
-  readonly sendSoon: (publisher: Publisher) => void
+  readonly sendAfterTurn: (publisher: Publisher) => void
   /** Sends the collected chunks of a publisher after `COLLECT_MS`. */
-  readonly sendLater: (publisher: Publisher) => void
+  readonly sendAfterDelay: (publisher: Publisher) => void
   /** Ends a publisher whose output is no longer needed. */
   readonly drop: (publisher: Publisher) => void
 }
@@ -157,12 +157,12 @@ export class Publisher {
       model,
       sequence,
     })
-    const { world, sendSoon, sendLater } = this.#parts
+    const { world, sendAfterTurn, sendAfterDelay } = this.#parts
     // People wait for the first chunk.
     if (n === 1) this.sendCollected()
     else if (collected.length === 1) {
-      if (world.monotonic() - this.#sentAt >= COLLECT_MS) sendSoon(this)
-      else sendLater(this)
+      if (world.monotonic() - this.#sentAt >= COLLECT_MS) sendAfterTurn(this)
+      else sendAfterDelay(this)
     }
   }
 
