@@ -5,6 +5,7 @@
  */
 
 import type { Directory } from '../../gateway/directory.ts'
+import { sendNew } from '../../gateway/http/send.ts'
 import type { Log, World } from '../../gateway/ports.ts'
 import { mayReadEvent } from '../../gateway/sessions/reader.ts'
 import { SIGNING_KEY } from '../../protocol/access/secret-rows.ts'
@@ -12,7 +13,7 @@ import { isRefusal, type Refusal } from '../../protocol/errors.ts'
 import { restrictionOf } from '../../protocol/events/sources.ts'
 import { getOwn } from '../../protocol/lookup.ts'
 import { secretRef } from '../../protocol/naming.ts'
-import type { OwnerQuery } from '../../protocol/queries/owners.ts'
+import type { AddressOf, OwnerQuery } from '../../protocol/queries/owners.ts'
 import { cutText } from '../../protocol/rules/cut-text.ts'
 import {
   type AttemptOutcome,
@@ -165,11 +166,11 @@ export function deliveries({ world, directory, post }: Deliveries): Handler {
     project: string,
     delivery_id: string,
     opening: DeliveryOpening,
+    target: Target | Without,
     attempt: number,
     signal: AbortSignal,
   ): Promise<AttemptOutcome> {
     const chance = (world.random(1)[0] ?? 0) / 255
-    const target = await find(project, opening)
     if ('error' in target)
       return {
         delivered: false,
@@ -204,27 +205,30 @@ export function deliveries({ world, directory, post }: Deliveries): Handler {
     }
   }
 
+  /** Counts an attempt, and returns its number; undefined if no attempt may be made. */
+  async function begin(to: AddressOf<'delivery'>, job_id: string): Promise<number | undefined> {
+    const origin = systemOrigin(world, world.node)
+    const begun = await sendNew(world, to, 'delivery.begin', { job_id }, origin)
+    if (isRefusal(begun))
+      throw new Error(`the delivery attempt could not be started: ${begun.refused}`)
+    return begun.reply.attempt || undefined
+  }
+
   return {
     takes: () => ({}),
     async perform({ project, job, signal }) {
       const { delivery_id } = job
       if (delivery_id === undefined) return UNWANTED
       const to = { project, kind: 'delivery', id: delivery_id } as const
-      const command_id = world.newCommandId()
-      const begun = await world.command({
-        ...to,
-        command_id,
-        name: 'delivery.begin',
-        input: { job_id: job.id },
-        origin: systemOrigin(world, world.node),
-      })
-      if (isRefusal(begun))
-        throw new Error(`the delivery attempt could not be started: ${begun.refused}`)
-      const { attempt } = begun.reply
-      const opening = attempt === 0 ? null : await world.ask(to, 'content', {})
-      if (isRefusal(opening)) throw new Error(`the delivery could not be read: ${opening.refused}`)
+      const opening = await world.ask(to, 'content', {})
+      if (opening && isRefusal(opening))
+        throw new Error(`the delivery could not be read: ${opening.refused}`)
       if (!opening) return UNWANTED
-      const outcome = await send(project, delivery_id, opening, attempt, signal)
+      const target = await find(project, opening)
+      // Without a target that could exist later, nothing is sent, so no attempt is counted.
+      const attempt = 'error' in target && !target.passes ? 0 : await begin(to, job.id)
+      if (attempt === undefined) return UNWANTED
+      const outcome = await send(project, delivery_id, opening, target, attempt, signal)
       const { delivered, response_code: status, pause } = outcome
       if (!delivered && pause === undefined)
         world.log.warn(
