@@ -6,7 +6,7 @@
 import { withAdditions } from '../../protocol/additions.ts'
 import { api } from '../../protocol/api.ts'
 import type { JsonObject } from '../../protocol/common.ts'
-import { type FieldError, isRefusal, type Refusal, refuse } from '../../protocol/errors.ts'
+import { errors, type FieldError, isRefusal, type Refusal, refuse } from '../../protocol/errors.ts'
 import { isId } from '../../protocol/ids.ts'
 import { ingest } from '../../protocol/sessions/check.ts'
 import type { Appended, Defined, Keyed } from '../../protocol/sessions/commands.ts'
@@ -109,13 +109,18 @@ const update = ({ world }: Edge, { body, caller }: Call): Prepared | Refusal =>
  * command has an idempotency key, the refusal is passed to the session's actor in the field
  * `unfit`: a repeat needs no definition, and only the actor can recognize a repeat. A refusal that
  * concerns the config in the command itself is returned immediately.
+ * @param starts whether the command starts a turn. Then a temporary refusal is passed as well,
+ * because only the actor knows whether the session has an active turn.
  */
 function orRepeat(
   defined: Defined | Refusal,
   key: string | undefined,
   { config }: DefinitionRequest,
+  starts = true,
 ): Keyed | Refusal {
-  if (!isRefusal(defined) || !key?.trim()) return defined
+  if (!isRefusal(defined)) return defined
+  const passes = key?.trim() || (starts && errors[defined.refused].status >= 500)
+  if (!passes) return defined
   const fields = (defined.details?.['fields'] ?? []) as readonly FieldError[]
   const inConfig = fields.some(({ field }) => field.startsWith('config.'))
   return config && (defined.refused === 'permission_denied' || inConfig)
@@ -254,7 +259,7 @@ const turning =
     const defined =
       starts === 'or_joins' && isRefusal(found)
         ? { unfit: found }
-        : orRepeat(found, idempotency_key?.trim() || seed, {})
+        : orRepeat(found, idempotency_key?.trim() || seed, {}, starts === 'turn')
     if (isRefusal(defined)) return defined
     const { input, ...rest } = more(edge, call)
     return { ...rest, input: { ...defined, ...input } }
