@@ -19,6 +19,7 @@ import { terminal } from '../../protocol/runs/schema.ts'
 import { type Spec, type Step, workflowsNamed } from '../../protocol/workflows/spec.ts'
 import type { Caller } from '../auth/authenticate.ts'
 import { type Call, type Edge, newId } from '../call.ts'
+import { type Identity, unlessRepeated } from '../http/idempotency.ts'
 import { sendNew } from '../http/send.ts'
 import type { World } from '../ports.ts'
 import type { Prepare, Prepared } from '../prepare.ts'
@@ -241,6 +242,21 @@ async function save(
 }
 
 /**
+ * Prepares a change as `save` does, but a repeat under an idempotency key gets the first answer even
+ * if an agent, a workflow or a handle has disappeared since.
+ */
+async function saveOnce(
+  edge: Edge,
+  call: Call,
+  id: string,
+  identity: Identity,
+  origin: Origin,
+): Promise<Prepared | Refusal> {
+  const prepared = await save(edge, call, id, origin)
+  return isRefusal(prepared) ? unlessRepeated(prepared, identity, { id }) : prepared
+}
+
+/**
  * Returns the facts that decide whether a caller may recover a run. For a run of a loop, these are
  * the current version of the loop, and its daily budget if it is spent. A recovery of an inline
  * spec or of a direct call is a start, so the caller needs the permission to execute its actions.
@@ -354,11 +370,11 @@ const startRun: Prepare = async (edge, call, { seed }) => {
 }
 
 export const loopPreparations: Readonly<Record<string, Prepare>> = {
-  'loop.create': (edge, call, { seed }, origin) =>
-    save(edge, call, newId(edge, call, 'loop', seed), origin),
-  'loop.update': async (edge, call, _, origin) => {
+  'loop.create': (edge, call, identity, origin) =>
+    saveOnce(edge, call, newId(edge, call, 'loop', identity.seed), identity, origin),
+  'loop.update': async (edge, call, identity, origin) => {
     const id = call.project ? await loopId(edge, call, call.project.id) : ''
-    return isRefusal(id) ? id : save(edge, call, id, origin)
+    return isRefusal(id) ? id : saveOnce(edge, call, id, identity, origin)
   },
   'loop.delete': async (edge, call, _, origin) => {
     const { project } = call

@@ -23,7 +23,7 @@ import {
 import { isPrivate } from '../../protocol/sessions/visibility.ts'
 import { authorize } from '../auth/authorize.ts'
 import { type Call, type Edge, scopeId } from '../call.ts'
-import type { Identity } from '../http/idempotency.ts'
+import { type Identity, unlessRepeated } from '../http/idempotency.ts'
 import type { Prepare, Prepared } from '../prepare.ts'
 import { sleep } from '../timing.ts'
 import { attachmentPreparations } from './attach.ts'
@@ -128,11 +128,33 @@ function orRepeat(
     : { unfit: defined }
 }
 
-async function invoke(
+/**
+ * Returns the refusal of an unknown agent. A repeat gets the first answer, if the session of the
+ * first request can be found without the agent.
+ */
+async function unknownAgent(
   edge: Edge,
   call: Call,
-  { seed: repeatable }: Identity,
+  identity: Identity,
+  refusal: Refusal,
+  wanted: { readonly id?: string | undefined; readonly seed: SessionSeed },
+  answer?: Prepared['answer'],
 ): Promise<Prepared | Refusal> {
+  const { mode, session_key, scope_name } = wanted.seed
+  const isNew = mode === 'new' && (session_key ?? scope_name ?? '').trim() === ''
+  if (identity.seed === undefined || (!isNew && wanted.id === undefined)) return refusal
+  const located = await locateSession(edge, {
+    project: scopeId(edge, call),
+    agent: { id: wanted.id ?? '', name: '' },
+    seed: wanted.seed,
+    repeatSeed: identity.seed,
+  })
+  if (isRefusal(located)) return located
+  return unlessRepeated(refusal, identity, { id: located.id, ...(answer && { answer }) })
+}
+
+async function invoke(edge: Edge, call: Call, identity: Identity): Promise<Prepared | Refusal> {
+  const { seed: repeatable } = identity
   const {
     agent_ref,
     session: seed = {},
@@ -144,7 +166,9 @@ async function invoke(
     agent_ref,
     `agent_ref.${agent_ref.id === undefined ? 'name' : 'id'}`,
   )
-  if (isRefusal(agent)) return agent
+  const answer = (reply: unknown) => acknowledged(edge, call, input.content, reply)
+  if (isRefusal(agent))
+    return unknownAgent(edge, call, identity, agent, { id: agent_ref.id, seed }, answer)
   const located = await readable(
     edge,
     call,
@@ -176,7 +200,7 @@ async function invoke(
         id,
         ...(born && { born }),
         input: { place: location, ...defined },
-        answer: (reply) => acknowledged(edge, call, input.content, reply),
+        answer,
       }
 }
 const seeded = ({
@@ -187,14 +211,14 @@ const seeded = ({
   ...(compaction_policy && { compaction_policy }),
 })
 
-async function create(edge: Edge, call: Call, { seed }: Identity): Promise<Prepared | Refusal> {
-  const agent = await findAgent(
-    edge,
-    scopeId(edge, call),
-    { id: String(call.body['agent_id']) },
-    'agent_id',
-  )
-  if (isRefusal(agent)) return agent
+async function create(edge: Edge, call: Call, identity: Identity): Promise<Prepared | Refusal> {
+  const { seed } = identity
+  const agent_id = String(call.body['agent_id'])
+  const agent = await findAgent(edge, scopeId(edge, call), { id: agent_id }, 'agent_id')
+  if (isRefusal(agent)) {
+    const wanted = { id: agent_id, seed: call.body as SessionSeed }
+    return unknownAgent(edge, call, identity, agent, wanted)
+  }
   const located = await readable(
     edge,
     call,
@@ -209,7 +233,7 @@ async function create(edge: Edge, call: Call, { seed }: Identity): Promise<Prepa
   // An existing session is only returned, so its agent need not be active.
   const usable = located.session ? agent : requireActive(agent)
   return isRefusal(usable)
-    ? usable
+    ? unlessRepeated(usable, identity, { id: located.id })
     : { id: located.id, ...(located.born && { born: true }), input: { place: located.location } }
 }
 
@@ -248,9 +272,13 @@ const turning =
     more: (edge: Edge, call: Call) => Prepared,
     starts: 'turn' | 'or_joins' | 'nothing' = 'turn',
   ): Prepare =>
-  async (edge, call, { seed }) => {
+  async (edge, call, identity) => {
+    const { seed } = identity
     const session = await sessionOf(edge, call)
-    if (isRefusal(session)) return session
+    if (isRefusal(session)) {
+      const { answer } = more(edge, call)
+      return unlessRepeated(session, identity, { ...(answer && { answer }) })
+    }
     const { operation, idempotency_key } = call.body as DefinitionRequest & Partial<Said>
     const found = await definedIn(edge, call, session, {
       ...(operation && { operation }),
