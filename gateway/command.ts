@@ -88,9 +88,7 @@ export function performCommand<T>(
     if (condition) command.if_match = condition
     if (prepared.born || (seed === undefined && to && 'mint' in to && prepared.id === undefined))
       command.born = true
-    const decided = prepared.revise
-      ? decideWithRevisions(edge.world, command, prepared.revise)
-      : edge.world.commandRow(command)
+    const decided = decide(edge.world, command, prepared)
     const completed =
       address.kind === 'project' || address.kind === 'organization'
         ? completeConfigurationChange(edge, call, origin, address.kind, decided)
@@ -105,6 +103,16 @@ export function performCommand<T>(
       isRefusal(outcome) ? outcome : finish(call, prepared, outcome.reply),
     )
   })
+}
+
+/** Sends a command, or returns the outcome of the earlier command that it repeats. */
+function decide(
+  world: Edge['world'],
+  command: Command,
+  { unlessRepeated, revise }: Prepared,
+): Promise<Outcome> {
+  if (unlessRepeated) return world.repeated(command).then((known) => known ?? unlessRepeated)
+  return revise ? decideWithRevisions(world, command, revise) : world.commandRow(command)
 }
 
 /**

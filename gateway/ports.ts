@@ -112,6 +112,8 @@ export interface World {
   ): Promise<Outcome<CommandReply<K, N>>>
   /** Like `command`, for a row whose name and input come from a validated request. */
   commandRow(command: Command): Promise<Outcome>
+  /** Returns the earlier outcome of a command that the actor remembers, otherwise undefined. */
+  repeated(command: Command): Promise<Outcome | undefined>
   /**
    * Reads an actor's committed state from its shard's owner, with the same retries as `command`.
    */

@@ -45,7 +45,7 @@ import { rowPreparations } from './commands/tables/rows.ts'
 import { webhookPreparations } from './commands/webhooks.ts'
 import { childrenOf } from './commands/workflows/children.ts'
 import { handleOf } from './commands/workflows/handle.ts'
-import type { Identity } from './http/idempotency.ts'
+import { type Identity, unlessRepeated } from './http/idempotency.ts'
 import { andThen, type MaybePromise } from './maybe-promise.ts'
 import { signLinks } from './pages/answer/links.ts'
 import type { Outcome } from './ports.ts'
@@ -70,6 +70,11 @@ export interface Prepared {
   readonly answer?: (reply: unknown) => MaybePromise<unknown>
   /** Runs after the command has been decided or refused, and before the call is answered. */
   readonly after?: (outcome: Outcome) => Promise<void>
+  /**
+   * The reason why the command cannot be decided. The call is refused with it, unless the actor
+   * remembers the answer to an earlier request under the same idempotency key.
+   */
+  readonly unlessRepeated?: Refusal
   /** The response to a call for which no command is sent. */
   readonly done?: unknown
 }
@@ -178,6 +183,18 @@ const checkDefinition: Prepare = async (edge, { project, body, caller }) => {
   if (!project || !steps) return NOTHING
   return (await refuseUnknownAgents(edge, project.id, { steps }, 'spec')) ?? NOTHING
 }
+
+/**
+ * Wraps a preparation so that a repeat under an idempotency key gets the first answer, even if a
+ * record to which the request refers has disappeared since. The reply of the row's actor must be
+ * complete, because no other part of the preparation applies.
+ */
+const orFirstAnswer =
+  (prepared: Prepare): Prepare =>
+  (edge, call, identity, origin) =>
+    andThen(prepared(edge, call, identity, origin), (found) =>
+      isRefusal(found) ? unlessRepeated(found, identity) : found,
+    )
 
 /**
  * Wraps a preparation so that a repeat under an idempotency key returns the run of the first
@@ -289,12 +306,12 @@ const preparations: Readonly<Record<string, Prepare>> = {
       : definitionFor(edge, call, call.body['definition_id'], 'definition_id'),
   ),
   'workflow.run': orRunOfRepeat(workflowOfPath),
-  'workflow.create': async (edge, call, identity, origin) => {
+  'workflow.create': orFirstAnswer(async (edge, call, identity, origin) => {
     const checked = await checkDefinition(edge, call, identity, origin)
     return isRefusal(checked) ? checked : reserveHandle(edge, call, origin)
-  },
-  'workflow.update': checkDefinition,
-  'interaction.create': askPeople,
+  }),
+  'workflow.update': orFirstAnswer(checkDefinition),
+  'interaction.create': orFirstAnswer(askPeople),
   'interaction.respond': answerAs,
   'interaction.review': answerAs,
   'interaction.link': signLinks,

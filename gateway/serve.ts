@@ -26,7 +26,7 @@ export interface Route extends RouteFacts, BodyAdmission {
   readonly handler: Handler
 }
 /** A route without the settings and state that all routes of a gateway share. */
-export type Endpoint = Omit<Route, 'cors' | 'clientAddress' | 'bodyMemory' | 'method'> & {
+export type Endpoint = Omit<Route, 'cors' | 'clientAddress' | 'bodyMemory' | 'later' | 'method'> & {
   readonly method: string
 }
 /**

@@ -24,6 +24,7 @@ import type { ViewQueries, ViewQueryName } from '../protocol/queries/views.ts'
 import type { Preview, Previewed } from '../protocol/sessions/transcript/previews.ts'
 import { hashOf, partitionOf, subjects } from '../protocol/subjects.ts'
 import type { GatewayMessage, Offer } from '../protocol/workers/messages.ts'
+import { REPEAT_QUERY } from './host/actor-query.ts'
 import { type OwnInterest, reportedKinds } from './host/cluster/interest.ts'
 import type { Membership } from './host/cluster/membership.ts'
 import { answerEach } from './host/effects/pushes.ts'
@@ -141,6 +142,14 @@ function actorPorts(owners: OwnerRequests) {
     command: <K extends Kind, N extends CommandName<K>>(command: NamedCommand<K, N>) =>
       owners.send(command, { type: 'command', command }) as Promise<Outcome<CommandReply<K, N>>>,
     commandRow: (command) => owners.send(command, { type: 'command', command }) as Promise<Outcome>,
+    repeated: async ({ project, kind, id, command_id, fingerprint }) => {
+      const to = { project, kind, id }
+      const input = { command_id, ...(fingerprint !== undefined && { fingerprint }) }
+      const answer = await owners.send(to, { type: 'ask', to, name: REPEAT_QUERY, input })
+      // An owner that runs an older release does not know the query.
+      if ('refused' in answer) return answer.refused === 'internal' ? undefined : answer
+      return (answer as { readonly reply?: { readonly reply: unknown } }).reply
+    },
     ask: async <K extends OwnerKind, N extends keyof OwnerQueries[K] & string>(
       to: AddressOf<K>,
       name: N,

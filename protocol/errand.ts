@@ -6,7 +6,7 @@
  * query `job_spec`.
  */
 
-import type { Exchange } from './channels/exchange.ts'
+import type { Exchange, ExchangeTurn } from './channels/exchange.ts'
 import type { Channel } from './channels/schema.ts'
 import type { Kind } from './entry.ts'
 import { serviceJob } from './jobs/service-job.ts'
@@ -31,6 +31,12 @@ export type Errand =
       readonly channel: Pick<Channel, 'id' | 'name' | 'topic' | 'kind' | 'private'>
       readonly agents: readonly string[]
       readonly alone: boolean
+    }
+  /** Cancels the turns that were in progress when their channel was deleted. */
+  | {
+      readonly errand: 'end_turns'
+      readonly channel_id: string
+      readonly turns: readonly ExchangeTurn[]
     }
   /**
    * Removes a principal that is no longer active from its channels. A disabled principal remains in

@@ -104,6 +104,10 @@ export class WriteBackCache<V> implements Buffered {
   peek(key: string): V | undefined {
     return this.#rows.get(key)
   }
+  /** Returns the keys of the cached values. */
+  keys(): IterableIterator<string> {
+    return this.#rows.keys()
+  }
   set(key: string, value: V): void {
     if (!this.#before.has(key)) this.#before.set(key, this.#rows.get(key))
     this.#rows.set(key, value)

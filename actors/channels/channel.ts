@@ -96,7 +96,11 @@ export const channelActor = ({
     }),
     'channel.updated': (state, { channel: change }) =>
       state.settings ? { ...state, settings: patch(state.settings, change) } : state,
-    'channel.deleted': () => ({ ...initialChannel(), deleted: true }),
+    'channel.deleted': (_, { ending }) => ({
+      ...initialChannel(),
+      deleted: true,
+      ...(ending && { ending }),
+    }),
     ...resource.evolve,
     'member.added': (state, { member }) => {
       state.members[member.member_id] = member

@@ -8,7 +8,9 @@ import {
   type Exchange,
   type ExchangeCommands,
   type ExchangeOutcome,
+  type ExchangeTurn,
   MAX_STREAK,
+  type TurnsAtDeletion,
   type Wake,
 } from '../../protocol/channels/exchange.ts'
 import type { ChannelEvent, ChannelMember, ChannelMessage } from '../../protocol/channels/schema.ts'
@@ -316,6 +318,9 @@ export const endExchangesOf = ({ talks }: ChannelState, member_id: string): Chan
 
 /** Returns the input of a background job of the channel, for its executor. */
 export function errandOf(state: ChannelState, { job_id }: { readonly job_id: string }): Errand {
+  const { ending } = state
+  if (ending?.job_id === job_id)
+    return { errand: 'end_turns', channel_id: ending.channel_id, turns: ending.turns }
   const member_ids = getOwn(state.confirmations, job_id)
   if (member_ids && isOpen(state))
     return { errand: 'confirm', channel_id: state.settings.id, member_ids }
@@ -332,6 +337,30 @@ export function errandOf(state: ChannelState, { job_id }: { readonly job_id: str
     channel: { id, name, ...(topic !== undefined && { topic }), kind, private: closed },
     agents,
     alone: kind === 'dm' && members.length === 2,
+  }
+}
+/**
+ * Returns the turns that are in progress when the channel is deleted, and the command that enqueues
+ * the background job that cancels them. Otherwise they would continue in sessions that no caller may
+ * read any more.
+ */
+export function endTurns(
+  { settings: { id }, talks }: OpenChannel,
+  cause: Cause,
+): { readonly ending: TurnsAtDeletion; readonly tell: Tell } | undefined {
+  const turns = Object.values(talks).map(
+    ({ exchange: { agent_id, root, turn_id } }): ExchangeTurn => ({
+      agent_id,
+      turn_id,
+      ...(root !== undefined && { root }),
+    }),
+  )
+  if (turns.length === 0) return undefined
+  const job_id = cause.mint('job')
+  const input = errandJob(job_id, { kind: 'channel', id }, id, cause.at)
+  return {
+    ending: { job_id, channel_id: id, turns },
+    tell: { to: queueOf(cause), name: 'queue.enqueue', input },
   }
 }
 /** Returns the commands that cancel the background jobs of a deleted channel. */

@@ -15,7 +15,7 @@ import { type FieldError, type Refusal, refuse, refuseFields } from '../../proto
 import type { Cause, Decision } from '../actor.ts'
 import { changeOf } from '../configuration.ts'
 import { confirm } from './confirmations.ts'
-import { cancelBackgroundJobs } from './exchanges.ts'
+import { cancelBackgroundJobs, endTurns } from './exchanges.ts'
 import {
   type ChannelState,
   isOpen,
@@ -154,7 +154,10 @@ export function update(
   }
 }
 
-/** Deletes the channel permanently, and releases its name in the same commit. */
+/**
+ * Deletes the channel permanently, and releases its name in the same commit. The turns of its agents
+ * are cancelled.
+ */
 export function remove(
   state: ChannelState,
   input: Caller,
@@ -162,15 +165,18 @@ export function remove(
 ): Decision<ChannelEvent, undefined> {
   const found = administered(state, input, cause)
   if ('refused' in found) return found
+  const { id, name } = found.settings
+  const ends = endTurns(found, cause)
   return {
-    events: [{ type: 'channel.deleted', id: found.settings.id, name: found.settings.name }],
+    events: [{ type: 'channel.deleted', id, name, ...(ends && { ending: ends.ending }) }],
     tells: [
       {
         to: { kind: 'channel_name', id: found.holder },
         name: 'name.free',
-        input: { channel: found.settings.id },
+        input: { channel: id },
       },
       ...cancelBackgroundJobs(found, cause),
+      ...(ends ? [ends.tell] : []),
     ],
     reply: undefined,
   }

@@ -9,6 +9,7 @@ import {
   type Exchange,
   type ExchangeEvent,
   MAX_THREAD_ENTRIES,
+  type TurnsAtDeletion,
   type Wake,
 } from '../../protocol/channels/exchange.ts'
 import {
@@ -35,6 +36,8 @@ export interface ChannelState {
   message_seq: number
   last_message_at?: string
   deleted?: true
+  /** The turns that were in progress when the channel was deleted; absent: none. */
+  ending?: TurnsAtDeletion
   /**
    * Exchanges in progress, by `talkKey`; `next`: the last wake-up that arrived during the exchange.
    */

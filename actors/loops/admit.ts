@@ -12,9 +12,9 @@
  *     has ended.
  * A2. Waiting runs are admitted in FIFO order. A run overtakes only runs that wait for the limit of
  *     their own trigger.
- * A3. No run waits while there is capacity. Exceptions: the loop is not active, its daily budget is
- *     spent, the run waits for a slot in the organization, or its admission follows in the next
- *     commit.
+ * A3. No run waits while there is capacity. Exceptions: the loop is not active, it was deleted and
+ *     the run has not been recovered since, its daily budget is spent, the run waits for a slot in
+ *     the organization, or its admission follows in the next commit.
  */
 
 import type { QueueReason } from '../../protocol/loops/run.ts'
@@ -22,7 +22,7 @@ import type { ConcurrencyPolicy, Trigger } from '../../protocol/loops/schema.ts'
 import { exhaustion } from './budget.ts'
 import { continueAt, type Draft, emit, tellRun } from './draft.ts'
 import { requestDeclinedSlots, requestSlot, waitsForSlot } from './slots.ts'
-import { type LoopState, triggersOf } from './state.ts'
+import { type LoopState, triggerLimits } from './state.ts'
 
 /** Maximum number of active runs of one loop, regardless of its settings. */
 const MAX_ACTIVE = 5000
@@ -66,14 +66,14 @@ function capacityOf(state: LoopState): Capacity {
   const counts = new Map<string, number>()
   for (const trigger of Object.values(state.active))
     counts.set(trigger, (counts.get(trigger) ?? 0) + 1)
+  const { record, limits_at_deletion } = state
+  const concurrency = (record ?? limits_at_deletion)?.concurrency ?? 'allow'
   const rules = new Map(
-    state.record
-      ? triggersOf(state.record, state.trigger_ids).map(({ id, trigger }) => [id, ruleOf(trigger)])
-      : [],
+    Object.entries(triggerLimits(state)).map(([id, trigger]) => [id, ruleOf(trigger)]),
   )
   const capacity: Capacity = {
     total: Object.keys(state.active).length,
-    limit: (state.record?.concurrency ?? 'allow') === 'allow' ? MAX_ACTIVE : 1,
+    limit: concurrency === 'allow' ? MAX_ACTIVE : 1,
     rule: (trigger) => rules.get(trigger) ?? { limit: Infinity, policy: 'queue' },
     of: (trigger) => counts.get(trigger) ?? 0,
     enter: (trigger) => {
@@ -141,8 +141,8 @@ export const judgeReturning = ({ state }: Draft, trigger = ''): Admission =>
   admissionOf(state, capacityOf(state), trigger)
 
 interface Displacement {
-  /** Selects the runs by the id of their trigger. By default, all runs are selected. */
-  readonly matches?: (trigger: string) => boolean
+  /** Selects the runs by the id of their trigger or of the run. By default, all are selected. */
+  readonly matches?: (trigger: string, run_id: string) => boolean
   /** Maximum number of the selected active runs that remain. */
   readonly remaining: number
   /**
@@ -161,12 +161,14 @@ function displace(
 ): void {
   const { line, active, leaving } = on.state
   const inside = Object.entries(active)
-    .filter(([run_id, trigger]) => matches(trigger) && !leaving[run_id])
+    .filter(([run_id, trigger]) => matches(trigger, run_id) && !leaving[run_id])
     .map(([run_id]) => run_id)
   const waiting = keepsWaiting
     ? []
     : [
-        ...line.filter(({ trigger_id = '' }) => matches(trigger_id)).map(({ run_id }) => run_id),
+        ...line
+          .filter(({ trigger_id = '', run_id }) => matches(trigger_id, run_id))
+          .map(({ run_id }) => run_id),
         ...inside.filter((run_id) => waitsForSlot(on.state, run_id)),
       ]
   const staying = keepsWaiting ? inside : inside.filter((run_id) => !waitsForSlot(on.state, run_id))
@@ -177,8 +179,12 @@ function displace(
   }
   if (going.length > MAX_DISPLACED) continueAt(on, on.cause.at + 1)
 }
-/** Displaces all waiting runs, because their loop was deleted. */
-export const dismiss = (on: Draft): void => displace(on, { remaining: Infinity })
+/**
+ * Displaces all waiting runs, because their loop was deleted. Runs that were recovered afterwards
+ * stay.
+ */
+export const dismiss = (on: Draft): void =>
+  displace(on, { remaining: Infinity, matches: (_, run_id) => !on.state.returned?.[run_id] })
 /**
  * Continues to displace active runs in favor of waiting runs, for each rule with the policy
  * `replace`.
@@ -199,13 +205,15 @@ export function continueDisplacing(on: Draft): void {
 }
 
 /**
- * Admits waiting runs in order while there is capacity. While the daily budget is spent, all runs
- * keep waiting. Runs beyond the limit of one commit follow in the next commit.
+ * Admits waiting runs in order while there is capacity; of a deleted loop, only the runs that were
+ * recovered since. While the daily budget is spent, all runs keep waiting. Runs beyond the limit of
+ * one commit follow in the next commit.
  */
 export function admitWaiting(on: Draft): void {
   requestDeclinedSlots(on)
-  const { line, record } = on.state
-  if (line.length === 0 || record?.status !== 'active') return
+  const { record, deleted, returned } = on.state
+  const line = deleted ? on.state.line.filter(({ run_id }) => returned?.[run_id]) : on.state.line
+  if (line.length === 0 || (!deleted && record?.status !== 'active')) return
   const spent = exhaustion(on.state, on.cause.at)
   if (spent) {
     continueAt(on, spent.until)

@@ -78,7 +78,7 @@ export function returns(
   cause: Cause,
 ): Decision<LoopEvent, undefined> {
   const on = draft(state, cause, options)
-  const verdict = isExisting(state) ? judgeReturning(on, trigger_id) : { begins: true as const }
+  const verdict = judgeReturning(on, trigger_id)
   const of = {
     run_id,
     ...(trigger_id !== undefined && { trigger_id }),
@@ -127,8 +127,8 @@ export function wake(
     else {
       updateHalts(on)
       continueDisplacing(on)
-      admitWaiting(on)
     }
+    admitWaiting(on)
   }
   // A loop that an older release saved may not have reported its summary to its project yet.
   if (isExisting(state) && state.standing.version === 0)

@@ -24,10 +24,20 @@ interface Waiting {
   readonly trigger_id?: string
   readonly reason: QueueReason
 }
+type TriggerLimit = Pick<Trigger, 'concurrency_policy' | 'max_concurrent_runs'>
+/** The concurrency policy of a deleted loop, and the limits of its triggers by trigger id. */
+interface LimitsAtDeletion {
+  readonly concurrency?: Loop['concurrency']
+  readonly triggers: Readonly<Record<string, TriggerLimit>>
+}
 export interface LoopState {
   /** Absent before the loop is created and after it is deleted. */
   record?: Loop
   deleted?: true
+  /** The limits that the loop had when it was deleted. They apply to runs that are recovered. */
+  limits_at_deletion?: LimitsAtDeletion
+  /** The runs that were recovered after the loop was deleted, until they end; absent: none. */
+  returned?: Readonly<Record<string, true>>
   binding?: InternalBinding
   version: Derived['version']
   definitions: Readonly<Record<string, Definition>>
@@ -159,11 +169,34 @@ const dropped = (state: LoopState, run_id: string): LoopState => {
   delete state.leaving[run_id]
   delete state.places[run_id]
   if (state.halted) delete state.halted[run_id]
+  if (state.returned) {
+    const { [run_id]: _, ...others } = state.returned
+    state.returned = others
+  }
   const index = state.line.findIndex((waiting) => waiting.run_id === run_id)
   if (index >= 0) state.line.splice(index, 1)
   return state
 }
 const same = (state: LoopState): LoopState => state
+/** Notes that a run was recovered, if the loop is deleted: a deleted loop starts no other runs. */
+function noteReturn(state: LoopState, run_id: string): void {
+  if (state.deleted) state.returned = { ...state.returned, [run_id]: true }
+}
+/** Returns the limits of the loop's triggers, by trigger id. */
+export function triggerLimits(state: LoopState): Readonly<Record<string, TriggerLimit>> {
+  const { record, trigger_ids, limits_at_deletion } = state
+  if (!record) return limits_at_deletion?.triggers ?? {}
+  return Object.fromEntries(
+    triggersOf(record, trigger_ids).map(({ id, trigger }) => {
+      const { concurrency_policy, max_concurrent_runs } = trigger
+      const limit: TriggerLimit = {
+        ...(concurrency_policy !== undefined && { concurrency_policy }),
+        ...(max_concurrent_runs !== undefined && { max_concurrent_runs }),
+      }
+      return [id, limit]
+    }),
+  )
+}
 
 export const evolveLoop: Evolve = {
   'loop.created': (state, { loop, version, definitions, trigger_ids, secrets }) => ({
@@ -187,25 +220,34 @@ export const evolveLoop: Evolve = {
         }
       : state
   },
-  'loop.deleted': ({ active, leaving, line, places, watched, standing }) => ({
-    ...initialLoop(),
-    deleted: true,
-    active,
-    leaving,
-    line,
-    places,
-    watched,
-    standing,
-  }),
+  'loop.deleted': (state) => {
+    const { record, active, leaving, line, places, watched, standing } = state
+    return {
+      ...initialLoop(),
+      deleted: true,
+      limits_at_deletion: {
+        ...(record?.concurrency !== undefined && { concurrency: record.concurrency }),
+        triggers: triggerLimits(state),
+      },
+      active,
+      leaving,
+      line,
+      places,
+      watched,
+      standing,
+    }
+  },
   'loop.auto_paused': (state) =>
     state.record ? { ...state, record: { ...state.record, status: 'paused' }, failures: 0 } : state,
   'run.admitted': (state, { run_id, trigger_id = '', fire, last_run_at }) => {
     state.active[run_id] = trigger_id
+    noteReturn(state, run_id)
     remember(state, fire)
     return state.record ? Object.assign(state, { record: { ...state.record, last_run_at } }) : state
   },
   'run.lined_up': (state, { run_id, trigger_id, fire, reason, last_run_at }) => {
     state.line.push({ run_id, reason, ...(trigger_id !== undefined && { trigger_id }) })
+    noteReturn(state, run_id)
     remember(state, fire)
     return state.record ? Object.assign(state, { record: { ...state.record, last_run_at } }) : state
   },
@@ -213,6 +255,7 @@ export const evolveLoop: Evolve = {
     const waiting = state.line.find((one) => one.run_id === run_id)
     dropped(state, run_id)
     state.active[run_id] = waiting?.trigger_id ?? ''
+    noteReturn(state, run_id)
     return state
   },
   'run.displaced': (state, { run_id }) => {

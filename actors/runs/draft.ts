@@ -66,6 +66,7 @@ export interface Parts {
   readonly run?: Patch<RunRecord>
   readonly row?: Patch<RunStep>
   readonly usage?: UsageSource
+  readonly drops?: readonly string[]
   readonly note?: Note
   /** Changes to the current branch, or to the run itself if there is no current branch. */
   readonly place?: Patch<Omit<Branch, 'key' | 'index' | 'rows'>>
@@ -73,7 +74,7 @@ export interface Parts {
 
 /** Adds an event to the decision and applies it. */
 export function emit(on: Draft, type: RunEventType, parts: Parts): void {
-  const { step, payload, run, row, usage } = parts
+  const { step, payload, run, row, usage, drops } = parts
   const note = parts.place || on.at !== undefined ? noteOf(on, parts) : parts.note
   const event: { -readonly [K in keyof RunEvent]: RunEvent[K] } = { type }
   if (step !== undefined) event.step = step
@@ -81,6 +82,7 @@ export function emit(on: Draft, type: RunEventType, parts: Parts): void {
   if (run) event.run = extended(run, { updated_at: now(on) })
   if (row) event.row = extended(row, { updated_at: now(on) })
   if (usage) event.usage = usage
+  if (drops && drops.length > 0) event.drops = drops
   if (note) event.private = note as JsonObject
   on.events.push(event)
   on.state = apply(on.state, event)

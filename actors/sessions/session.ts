@@ -47,7 +47,7 @@ type Extra = {
   'session.start_turn': Keyed
   'session.nudge': Keyed & Hashed
   'session.append': Partial<Defined>
-  'session.compact': Defined
+  'session.compact': Keyed
   'session.attach': Attaching
 }
 

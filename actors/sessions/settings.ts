@@ -10,7 +10,7 @@ import type { Input } from '../../protocol/contract.ts'
 import { isRefusal, type Refusal, refuse } from '../../protocol/errors.ts'
 import { getOwn } from '../../protocol/lookup.ts'
 import { ingest, isDropped } from '../../protocol/sessions/check.ts'
-import type { Appended, Defined } from '../../protocol/sessions/commands.ts'
+import type { Appended, Defined, Keyed } from '../../protocol/sessions/commands.ts'
 import type { SessionEvent } from '../../protocol/sessions/events.ts'
 import { type AgentTurn, publicSession, type Session } from '../../protocol/sessions/schema.ts'
 import type { Cause, Decision } from '../actor.ts'
@@ -175,10 +175,12 @@ export const cancelTurn =
  * the pass.
  */
 export const compact =
-  (brand: string): Decide<'session.compact', Session, Defined> =>
-  (state, { definition }, cause) => {
+  (brand: string): Decide<'session.compact', Session, Keyed> =>
+  (state, input, cause) => {
     const session = liveSession(state, cause)
     if (!session) return refuse('not_found')
+    if ('unfit' in input) return input.unfit
+    const { definition } = input
     const on = draft(session, cause, brand)
     expirePass(on)
     if (on.state.compacting)

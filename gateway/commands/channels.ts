@@ -82,7 +82,17 @@ async function create(
           },
         ],
   )
-  if (faults.length > 0) return refuseFields(...faults)
+  const refused = faults.length > 0 ? refuseFields(...faults) : undefined
+  if (refused && seed === undefined) return refused
+  const others = [...new Set(wanted)].filter((id) => id !== call.caller.principal.id)
+  const everybody = JSON.stringify([call.caller.principal.id, ...others].sort())
+  const dm = call.body['kind'] === 'dm'
+  const name = dm ? dmName(world.hash(everybody)) : String(call.body['name'])
+  const id = world.id(
+    'channel_name',
+    `${scopeId(edge, call)}/${dm ? `dm/${everybody}` : `channel/${name}`}`,
+  )
+  if (refused) return { id, unlessRepeated: refused }
   const people = [
     ...new Map(found.flatMap((person) => (person ? [[person.id, person] as const] : []))).values(),
   ]
@@ -99,14 +109,8 @@ async function create(
     })
     if (isRefusal(keyed)) return keyed
   }
-  const everybody = JSON.stringify([call.caller.principal.id, ...people.map(({ id }) => id)].sort())
-  const dm = call.body['kind'] === 'dm'
-  const name = dm ? dmName(world.hash(everybody)) : String(call.body['name'])
   return {
-    id: world.id(
-      'channel_name',
-      `${scopeId(edge, call)}/${dm ? `dm/${everybody}` : `channel/${name}`}`,
-    ),
+    id,
     input: { creation: { name, people } },
     answer: async (reply) => {
       const { id, status_code } = reply as { id: string; status_code?: number }

@@ -6,7 +6,7 @@
 import type { RecoverExtra } from '../../protocol/access/directory.ts'
 import type { JsonObject } from '../../protocol/common.ts'
 import type { Origin } from '../../protocol/entry.ts'
-import { isRefusal, type Refusal, refuse, refuseFields } from '../../protocol/errors.ts'
+import { errors, isRefusal, type Refusal, refuse, refuseFields } from '../../protocol/errors.ts'
 import { isId, slotOf, stemOf } from '../../protocol/ids.ts'
 import type { Saving } from '../../protocol/loops/events.ts'
 import { handleId } from '../../protocol/loops/handles.ts'
@@ -19,6 +19,8 @@ import { terminal } from '../../protocol/runs/schema.ts'
 import { type Spec, type Step, workflowsNamed } from '../../protocol/workflows/spec.ts'
 import type { Caller } from '../auth/authenticate.ts'
 import { type Call, type Edge, newId } from '../call.ts'
+import { type Identity, unlessRepeated } from '../http/idempotency.ts'
+import { sendNew } from '../http/send.ts'
 import type { World } from '../ports.ts'
 import type { Prepare, Prepared } from '../prepare.ts'
 import { refuseActions } from './actions-named.ts'
@@ -89,19 +91,51 @@ async function workflowsOf(
   return refuseUnknownWorkflow(steps, (name) => Object.hasOwn(definitions, name)) ?? { definitions }
 }
 
+/** The loop that a request saves, and an id of the request. */
+interface Saver {
+  readonly project: string
+  readonly loop_id: string
+  readonly reservation: string
+  readonly origin: Origin
+}
+/** Ends the reservations that a refused request has made. */
+async function release(
+  { world }: Edge,
+  { loop_id, reservation, origin }: Saver,
+  handles: Iterable<string>,
+): Promise<void> {
+  for (const handle of handles)
+    await sendNew(
+      world,
+      { project: world.organization(), kind: 'trigger_handle', id: handleId(handle) },
+      'handle.free',
+      { loop_id, reservation },
+      origin,
+    )
+}
 /**
  * Reserves the handles of the given triggers. Returns the expiry time of each reservation, by
  * handle.
  */
 async function reserve(
-  { world }: Edge,
-  project: string,
-  loop_id: string,
+  edge: Edge,
+  saver: Saver,
   triggers: readonly Trigger[] | undefined,
-  origin: Origin,
-): Promise<Pick<Saving, 'reserved'> | Refusal> {
+): Promise<Required<Pick<Saving, 'reserved'>> | Refusal> {
   const reserved = new Map<string, number>()
-  for (const [index, trigger] of (triggers ?? []).entries()) {
+  const refused = await reserveEach(edge, saver, triggers ?? [], reserved)
+  if (!refused) return { reserved: Object.fromEntries(reserved) }
+  await release(edge, saver, reserved.keys())
+  return refused
+}
+/** Adds each reservation to `reserved` until one is refused. Returns this refusal. */
+async function reserveEach(
+  { world }: Edge,
+  { project, loop_id, reservation, origin }: Saver,
+  triggers: readonly Trigger[],
+  reserved: Map<string, number>,
+): Promise<Refusal | undefined> {
+  for (const [index, trigger] of triggers.entries()) {
     const handle = trigger.kind === 'http' ? trigger.config?.http_handle : undefined
     if (handle === undefined) continue
     if (isId(handle, 'trigger')) {
@@ -125,13 +159,13 @@ async function reserve(
       id,
       command_id: `handle.reserve:${loop_id}:${world.id('delivery')}`,
       name: 'handle.reserve',
-      input: { handle, project, loop_id },
+      input: { handle, project, loop_id, reservation },
       origin,
     })
     if (isRefusal(outcome)) return outcome
     reserved.set(handle, outcome.reply.until)
   }
-  return { reserved: Object.fromEntries(reserved) }
+  return undefined
 }
 
 /** Returns the sealed signing secrets, and the settings with a placeholder for each secret. */
@@ -190,19 +224,36 @@ async function save(
   if (isRefusal(workflows)) return workflows
   const secrets = secretsOf(edge, id, body['settings'])
   if (isRefusal(secrets)) return secrets
-  const reserved = await reserve(
-    edge,
-    project.id,
-    id,
-    body['triggers'] as readonly Trigger[] | undefined,
-    origin,
-  )
-  if (isRefusal(reserved)) return reserved
+  const { world } = edge
+  const reservation = world.newCommandId()
+  const saver: Saver = { project: project.id, loop_id: id, reservation, origin }
+  const held = await reserve(edge, saver, body['triggers'] as readonly Trigger[] | undefined)
+  if (isRefusal(held)) return held
   return {
     id,
-    input: { organization: edge.world.organization(), ...workflows, ...secrets, ...reserved },
+    input: { organization: world.organization(), ...workflows, ...secrets, ...held },
     answer: (reply) => noted(edge, project.id, id, origin, reply),
+    after: async (outcome) => {
+      // If the outcome is unknown, the loop may still use the handles.
+      if (isRefusal(outcome) && errors[outcome.refused].status < 500)
+        await release(edge, saver, Object.keys(held.reserved))
+    },
   }
+}
+
+/**
+ * Prepares a change as `save` does, but a repeat under an idempotency key gets the first answer even
+ * if an agent, a workflow or a handle has disappeared since.
+ */
+async function saveOnce(
+  edge: Edge,
+  call: Call,
+  id: string,
+  identity: Identity,
+  origin: Origin,
+): Promise<Prepared | Refusal> {
+  const prepared = await save(edge, call, id, origin)
+  return isRefusal(prepared) ? unlessRepeated(prepared, identity, { id }) : prepared
 }
 
 /**
@@ -319,11 +370,11 @@ const startRun: Prepare = async (edge, call, { seed }) => {
 }
 
 export const loopPreparations: Readonly<Record<string, Prepare>> = {
-  'loop.create': (edge, call, { seed }, origin) =>
-    save(edge, call, newId(edge, call, 'loop', seed), origin),
-  'loop.update': async (edge, call, _, origin) => {
+  'loop.create': (edge, call, identity, origin) =>
+    saveOnce(edge, call, newId(edge, call, 'loop', identity.seed), identity, origin),
+  'loop.update': async (edge, call, identity, origin) => {
     const id = call.project ? await loopId(edge, call, call.project.id) : ''
-    return isRefusal(id) ? id : save(edge, call, id, origin)
+    return isRefusal(id) ? id : saveOnce(edge, call, id, identity, origin)
   },
   'loop.delete': async (edge, call, _, origin) => {
     const { project } = call

@@ -3,8 +3,9 @@
  * the same generated ids. A repeat therefore reaches the actor that decided the first request,
  * which returns its first response. The shard host, not the gateway, remembers commands.
  */
-import { isRefusal, type Refusal, refuseFields } from '../../protocol/errors.ts'
+import { errors, isRefusal, type Refusal, refuseFields } from '../../protocol/errors.ts'
 import { type Call, type Edge, factsOf, queryOf, scopeId } from '../call.ts'
+import type { Prepared } from '../prepare.ts'
 
 /** Identifies a call, so that a repeat can be recognized. */
 export interface Identity {
@@ -81,3 +82,17 @@ export function identify(edge: Edge, call: Call): Identity | Refusal {
     fingerprint: world.hash(JSON.stringify([method, path, queryOf(call), body])).slice(0, 40),
   }
 }
+
+/**
+ * Returns the refusal of a preparation in the form that does not apply to a repeat
+ * (`Prepared.unlessRepeated`). A request without a key, and a temporary refusal, are refused.
+ * @param more the other parts of the preparation, which complete the answer to a repeat.
+ */
+export const unlessRepeated = (
+  refusal: Refusal,
+  { fingerprint }: Pick<Identity, 'fingerprint'>,
+  more: Prepared = {},
+): Prepared | Refusal =>
+  fingerprint !== undefined && errors[refusal.refused].status < 500
+    ? { ...more, unlessRepeated: refusal }
+    : refusal

@@ -12,8 +12,9 @@
  * Q3. The handler of a request is not called when the client disconnects before the body is
  *     complete. Uploads are an exception: their handler reads the body.
  * Q4. Of a body, at most `MAX_UNKNOWN_BYTES` are held before the credential is known. A route
- *     without credentials must reserve the memory of more bytes, and other routes the memory of
- *     more than `MAX_UNRESERVED_BYTES`. Uploads reserve their memory separately (`../files`).
+ *     without credentials must reserve the memory of more bytes, for a limited time, and other
+ *     routes the memory of more than `MAX_UNRESERVED_BYTES`. Uploads reserve their memory
+ *     separately (`../files`).
  */
 
 import type { HttpRequest, HttpResponse } from 'uWebSockets.js'
@@ -57,12 +58,19 @@ export interface BodyAdmission {
   readonly isKnown?: (incoming: Incoming) => MaybePromise<boolean>
   /** Limits the total size of large bodies. Its units are bytes. */
   readonly bodyMemory: Semaphore
+  /** Calls a function after some milliseconds, unless the returned function is called before. */
+  readonly later: World['later']
 }
 
 /** Maximum number of bytes of a body that are held before its credential is known. */
 const MAX_UNKNOWN_BYTES = 65_536
 /** Maximum number of bytes of a body with a known credential that are held without reservation. */
 const MAX_UNRESERVED_BYTES = 1_048_576
+/**
+ * Milliseconds within which a large body without a credential must have arrived. Without this
+ * limit, a few slow clients could reserve all the memory for such bodies.
+ */
+const MAX_UNKNOWN_BODY_MS = 30_000
 /**
  * Maximum number of bytes above the limit that are discarded before the refusal is sent, for
  * clients that close the connection after their request.
@@ -157,6 +165,8 @@ export class Incoming {
   #whole = false
   /** Whether the check of the credential is pending or has succeeded. */
   #credential: 'unasked' | 'asked' | 'known' = 'unasked'
+  /** Cancels the deadline of the body. */
+  #inTime: (() => void) | undefined
   /** Releases the memory that was reserved for the body. */
   #release: (() => void) | undefined
   /** Whether the exchange has ended. The response must then not be accessed. */
@@ -267,7 +277,7 @@ export class Incoming {
   }
 
   /** Checks the credential of a large body, and reserves memory for it. */
-  #admit({ isKnown, bodyMemory }: BodyAdmission, ready: { ready(): void }): void {
+  #admit({ isKnown, bodyMemory, later }: BodyAdmission, ready: { ready(): void }): void {
     if (this.#credential === 'unasked' && isKnown) {
       const known = isKnown(this)
       if (known instanceof Promise) {
@@ -281,6 +291,7 @@ export class Incoming {
     if (this.broken !== undefined || this.#release || this.#size <= free) return
     this.#release = bodyMemory.tryAcquire(this.expected)
     if (!this.#release) this.#spoil('no_memory')
+    else if (!isKnown) this.#inTime = later(MAX_UNKNOWN_BODY_MS, () => this.#expire(ready))
   }
   #settle(known: boolean, ready: { ready(): void }): void {
     if (this.#whole || this.#gone) return
@@ -290,6 +301,12 @@ export class Incoming {
     this.#spoil('unread')
     if (!this.#closing) this.#finish(ready)
   }
+  /** Refuses a body that has not arrived in time. */
+  #expire(ready: { ready(): void }): void {
+    if (this.#whole || this.#gone) return
+    this.#spoil('no_memory')
+    this.#finish(ready)
+  }
   /** Refuses the body. The rest of it is discarded. */
   #spoil(why: Broken): void {
     this.broken ??= why
@@ -297,6 +314,7 @@ export class Incoming {
     this.end()
   }
   #finish(ready: { ready(): void }): void {
+    this.#inTime?.()
     this.#whole = true
     this.#chunks = []
     // A paused connection would not receive its next request.
@@ -312,6 +330,7 @@ export class Incoming {
 
   /** Called when the exchange has ended. */
   gone(): void {
+    this.#inTime?.()
     this.#gone = true
   }
 

@@ -24,6 +24,7 @@ interface Described {
   readonly properties?: Readonly<Record<string, Described>>
   readonly items?: Described
   readonly anyOf?: readonly Described[]
+  readonly enum?: readonly unknown[]
   readonly default?: unknown
 }
 
@@ -64,6 +65,15 @@ const scalar = (text: string, schema: Described | undefined): unknown =>
       ? (wholeOf(text) ?? (/^-?\d{1,16}\.\d+$/.test(text) ? Number(text) : text))
       : text
 
+/**
+ * Returns the values in a list. In a filter with enumerated values, an empty list is one empty value,
+ * which is refused, because a filter without values would select everything.
+ */
+function partsOf(name: string, text: string, { items }: Described): readonly string[] {
+  const parts = text.split(',').filter(Boolean)
+  return parts.length === 0 && items?.enum && name !== 'include' ? [''] : parts
+}
+
 /** The values of an empty query string, for rows that accept one. */
 const defaults = new WeakMap<Row, Values>()
 /**
@@ -101,10 +111,7 @@ function readPairs(row: Row, query: string): Values | Refusal {
     else if (described.type === 'array')
       values[name] = [
         ...((values[name] as unknown[] | undefined) ?? []),
-        ...text
-          .split(',')
-          .filter(Boolean)
-          .map((part) => scalar(part, described.items)),
+        ...partsOf(name, text, described).map((part) => scalar(part, described.items)),
       ]
     else if (name in values) faults.push({ field: name, message: 'appears more than once' })
     else values[name] = scalar(text, described)

@@ -35,7 +35,12 @@ export function createRouter(app: TemplatedApp, edge: Edge, service: Service): R
   const shared = { cors: world.settings.cors.length > 0, ...(clientAddress && { clientAddress }) }
   const served = (route: Omit<Endpoint, 'method'> & Pick<Route, 'method'>) => {
     const memory = route.isKnown ? bodyMemory : publicBodyMemory
-    const whole: Route = { ...route, ...shared, bodyMemory: memory }
+    const whole: Route = {
+      ...route,
+      ...shared,
+      bodyMemory: memory,
+      later: (ms, run) => world.later(ms, run),
+    }
     return (res: HttpResponse, req: HttpRequest): void => serve(service, whole, res, req)
   }
   const fallback = (handler: Handler) =>

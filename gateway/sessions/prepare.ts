@@ -6,7 +6,7 @@
 import { withAdditions } from '../../protocol/additions.ts'
 import { api } from '../../protocol/api.ts'
 import type { JsonObject } from '../../protocol/common.ts'
-import { type FieldError, isRefusal, type Refusal, refuse } from '../../protocol/errors.ts'
+import { errors, type FieldError, isRefusal, type Refusal, refuse } from '../../protocol/errors.ts'
 import { isId } from '../../protocol/ids.ts'
 import { ingest } from '../../protocol/sessions/check.ts'
 import type { Appended, Defined, Keyed } from '../../protocol/sessions/commands.ts'
@@ -23,7 +23,7 @@ import {
 import { isPrivate } from '../../protocol/sessions/visibility.ts'
 import { authorize } from '../auth/authorize.ts'
 import { type Call, type Edge, scopeId } from '../call.ts'
-import type { Identity } from '../http/idempotency.ts'
+import { type Identity, unlessRepeated } from '../http/idempotency.ts'
 import type { Prepare, Prepared } from '../prepare.ts'
 import { sleep } from '../timing.ts'
 import { attachmentPreparations } from './attach.ts'
@@ -109,13 +109,18 @@ const update = ({ world }: Edge, { body, caller }: Call): Prepared | Refusal =>
  * command has an idempotency key, the refusal is passed to the session's actor in the field
  * `unfit`: a repeat needs no definition, and only the actor can recognize a repeat. A refusal that
  * concerns the config in the command itself is returned immediately.
+ * @param starts whether the command starts a turn. Then a temporary refusal is passed as well,
+ * because only the actor knows whether the session has an active turn.
  */
 function orRepeat(
   defined: Defined | Refusal,
   key: string | undefined,
   { config }: DefinitionRequest,
+  starts = true,
 ): Keyed | Refusal {
-  if (!isRefusal(defined) || !key?.trim()) return defined
+  if (!isRefusal(defined)) return defined
+  const passes = key?.trim() || (starts && errors[defined.refused].status >= 500)
+  if (!passes) return defined
   const fields = (defined.details?.['fields'] ?? []) as readonly FieldError[]
   const inConfig = fields.some(({ field }) => field.startsWith('config.'))
   return config && (defined.refused === 'permission_denied' || inConfig)
@@ -123,11 +128,33 @@ function orRepeat(
     : { unfit: defined }
 }
 
-async function invoke(
+/**
+ * Returns the refusal of an unknown agent. A repeat gets the first answer, if the session of the
+ * first request can be found without the agent.
+ */
+async function unknownAgent(
   edge: Edge,
   call: Call,
-  { seed: repeatable }: Identity,
+  identity: Identity,
+  refusal: Refusal,
+  wanted: { readonly id?: string | undefined; readonly seed: SessionSeed },
+  answer?: Prepared['answer'],
 ): Promise<Prepared | Refusal> {
+  const { mode, session_key, scope_name } = wanted.seed
+  const isNew = mode === 'new' && (session_key ?? scope_name ?? '').trim() === ''
+  if (identity.seed === undefined || (!isNew && wanted.id === undefined)) return refusal
+  const located = await locateSession(edge, {
+    project: scopeId(edge, call),
+    agent: { id: wanted.id ?? '', name: '' },
+    seed: wanted.seed,
+    repeatSeed: identity.seed,
+  })
+  if (isRefusal(located)) return located
+  return unlessRepeated(refusal, identity, { id: located.id, ...(answer && { answer }) })
+}
+
+async function invoke(edge: Edge, call: Call, identity: Identity): Promise<Prepared | Refusal> {
+  const { seed: repeatable } = identity
   const {
     agent_ref,
     session: seed = {},
@@ -139,7 +166,9 @@ async function invoke(
     agent_ref,
     `agent_ref.${agent_ref.id === undefined ? 'name' : 'id'}`,
   )
-  if (isRefusal(agent)) return agent
+  const answer = (reply: unknown) => acknowledged(edge, call, input.content, reply)
+  if (isRefusal(agent))
+    return unknownAgent(edge, call, identity, agent, { id: agent_ref.id, seed }, answer)
   const located = await readable(
     edge,
     call,
@@ -171,7 +200,7 @@ async function invoke(
         id,
         ...(born && { born }),
         input: { place: location, ...defined },
-        answer: (reply) => acknowledged(edge, call, input.content, reply),
+        answer,
       }
 }
 const seeded = ({
@@ -182,14 +211,14 @@ const seeded = ({
   ...(compaction_policy && { compaction_policy }),
 })
 
-async function create(edge: Edge, call: Call, { seed }: Identity): Promise<Prepared | Refusal> {
-  const agent = await findAgent(
-    edge,
-    scopeId(edge, call),
-    { id: String(call.body['agent_id']) },
-    'agent_id',
-  )
-  if (isRefusal(agent)) return agent
+async function create(edge: Edge, call: Call, identity: Identity): Promise<Prepared | Refusal> {
+  const { seed } = identity
+  const agent_id = String(call.body['agent_id'])
+  const agent = await findAgent(edge, scopeId(edge, call), { id: agent_id }, 'agent_id')
+  if (isRefusal(agent)) {
+    const wanted = { id: agent_id, seed: call.body as SessionSeed }
+    return unknownAgent(edge, call, identity, agent, wanted)
+  }
   const located = await readable(
     edge,
     call,
@@ -204,7 +233,7 @@ async function create(edge: Edge, call: Call, { seed }: Identity): Promise<Prepa
   // An existing session is only returned, so its agent need not be active.
   const usable = located.session ? agent : requireActive(agent)
   return isRefusal(usable)
-    ? usable
+    ? unlessRepeated(usable, identity, { id: located.id })
     : { id: located.id, ...(located.born && { born: true }), input: { place: located.location } }
 }
 
@@ -243,9 +272,13 @@ const turning =
     more: (edge: Edge, call: Call) => Prepared,
     starts: 'turn' | 'or_joins' | 'nothing' = 'turn',
   ): Prepare =>
-  async (edge, call, { seed }) => {
+  async (edge, call, identity) => {
+    const { seed } = identity
     const session = await sessionOf(edge, call)
-    if (isRefusal(session)) return session
+    if (isRefusal(session)) {
+      const { answer } = more(edge, call)
+      return unlessRepeated(session, identity, { ...(answer && { answer }) })
+    }
     const { operation, idempotency_key } = call.body as DefinitionRequest & Partial<Said>
     const found = await definedIn(edge, call, session, {
       ...(operation && { operation }),
@@ -254,7 +287,7 @@ const turning =
     const defined =
       starts === 'or_joins' && isRefusal(found)
         ? { unfit: found }
-        : orRepeat(found, idempotency_key?.trim() || seed, {})
+        : orRepeat(found, idempotency_key?.trim() || seed, {}, starts === 'turn')
     if (isRefusal(defined)) return defined
     const { input, ...rest } = more(edge, call)
     return { ...rest, input: { ...defined, ...input } }

@@ -34,7 +34,7 @@ export interface Located {
 }
 export interface SessionRequest {
   readonly project: string
-  readonly agent: Agent
+  readonly agent: Pick<Agent, 'id' | 'name' | 'compaction_policy'>
   /** The fields of the request that select or describe the session. */
   readonly seed: SessionSeed
   /**

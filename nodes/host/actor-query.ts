@@ -3,10 +3,25 @@
  * batch, so the answer contains committed state only. A node answers only while its lease is fresh.
  * Otherwise, a newer owner of the shard may already have changed the actor.
  */
-import { refuse } from '../../protocol/errors.ts'
+import type { Command } from '../../protocol/entry.ts'
+import { isRefusal, refuse } from '../../protocol/errors.ts'
 import { type HostDeps, notOwner, type ShardAnswer } from './deps.ts'
 import type { AskMessage } from './mailbox-message.ts'
 import type { ActorCache } from './memory/actor-cache.ts'
+import { type ActorInstance, answerToRepeat } from './memory/actor-instance.ts'
+
+/** The name of the query whether an actor of any kind remembers a command. */
+export const REPEAT_QUERY = '$repeat'
+type RepeatQuery = Pick<Command, 'command_id' | 'fingerprint'>
+
+/**
+ * Answers whether the actor remembers a command: with its reply as `{ reply }`, with the refusal of
+ * another request under the same idempotency key, or without a reply.
+ */
+function answerRepeat(instance: ActorInstance, asked: RepeatQuery): ShardAnswer {
+  const known = answerToRepeat(instance, asked)
+  return known && !isRefusal(known) ? { reply: known } : (known ?? { reply: undefined })
+}
 
 /**
  * Computes the answer to a query.
@@ -22,6 +37,7 @@ export async function answerQuery(
 ): Promise<ShardAnswer> {
   if (!deps.fresh()) return notOwner
   const instance = instances.find(key) ?? (await instances.get(to))
+  if (name === REPEAT_QUERY) return answerRepeat(instance, input as RepeatQuery)
   const arm = instance.actor.ask?.[name]
   if (!arm) return refuse('internal', undefined, `${instance.kind} has no query ${name}`)
   try {

@@ -10,12 +10,12 @@ import type { ClusterParts } from './cluster.ts'
 /** Timeout of each check in milliseconds. */
 const CHECK_TIMEOUT_MS = 2000
 /**
- * Milliseconds for which a shard may lack an owner, or a view may be silent, before the check
- * fails. While a shard or a view moves to another node, requests wait. All gateways notice a move
- * at the same time. If all of them then reported that they are not ready, a load balancer would
- * have no gateway left.
+ * Milliseconds for which a part that all gateways share may fail its check: a journal, the state, a
+ * view, or the owner of a shard. While a shard, a view or the leader of a stream moves, and while
+ * the servers are overloaded, requests wait. All gateways notice this at the same time. If all of
+ * them then reported that they are not ready, a load balancer would have no gateway left.
  */
-const MAX_MOVE_MS = 6000
+const MAX_FAILING_MS = 6000
 
 const within = async <T>(check: Promise<T>): Promise<T> => {
   let timer: NodeJS.Timeout | undefined
@@ -39,17 +39,18 @@ export function readiness({
   return async () => {
     if (!nats.connected()) return ['nats: not connected']
     const faults: string[] = []
+    if (!membership.fresh()) faults.push('membership: the lease of this node is stale')
     const look = async (what: string, check: () => Promise<unknown>) => {
+      let fault: string | undefined
       try {
-        if ((await within(check())) === false) faults.push(what)
+        if ((await within(check())) === false) fault = what
       } catch (error) {
-        faults.push(`${what} (${error instanceof Error ? error.message : String(error)})`)
+        fault = `${what} (${error instanceof Error ? error.message : String(error)})`
       }
+      if (!patient(what, fault === undefined) && fault !== undefined) faults.push(fault)
     }
     const fresh = membership.stops().length > 0 ? { fresh: 0 } : {}
-    const checks: Promise<void>[] = [
-      look('membership: the lease of this node is stale', async () => membership.fresh()),
-    ]
+    const checks: Promise<void>[] = []
     for (let p = 0; p < partitions; p++) {
       checks.push(look(`journal ${p}`, () => journal.position(p)))
       checks.push(
@@ -59,11 +60,10 @@ export function readiness({
       )
       const question = { name: 'locate', project: '', input: { run_id: '' }, ...fresh }
       checks.push(
-        look(`view ${p}`, async () =>
-          patient(
-            `view ${p}`,
+        look(
+          `view ${p}`,
+          async () =>
             typeof (await bus.request(subjects.view(p), question, CHECK_TIMEOUT_MS)) === 'object',
-          ),
         ),
       )
     }
@@ -73,7 +73,7 @@ export function readiness({
         const owners = (await cluster.list('shard.')).filter(({ value }) =>
           live.has((JSON.parse(value) as { node: string }).node),
         )
-        return patient('shards', owners.length >= partitions * shards)
+        return owners.length >= partitions * shards
       }),
     )
     await Promise.all(checks)
@@ -83,7 +83,7 @@ export function readiness({
 
 /**
  * Creates a function that decides whether a part is acceptable: it is present, or has been absent
- * for less than `MAX_MOVE_MS` since it was last present.
+ * for less than `MAX_FAILING_MS` since it was last present.
  */
 function patience(): (what: string, present: boolean) => boolean {
   /** Time at which each part went missing, by name; undefined while the part is present. */
@@ -92,6 +92,6 @@ function patience(): (what: string, present: boolean) => boolean {
     if (!present && !missing.has(what)) return false
     const since = present ? undefined : (missing.get(what) ?? performance.now())
     missing.set(what, since)
-    return since === undefined || performance.now() - since < MAX_MOVE_MS
+    return since === undefined || performance.now() - since < MAX_FAILING_MS
   }
 }

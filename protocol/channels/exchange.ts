@@ -91,6 +91,17 @@ export const ExchangeRecord = Type.Object({
 export type ExchangeRecord = Static<typeof ExchangeRecord>
 
 /** Events of a channel about its exchanges. */
+/** What identifies the turn of an exchange. */
+export type ExchangeTurn = Pick<Exchange, 'agent_id' | 'root' | 'turn_id'>
+/**
+ * The turns that were in progress when their channel was deleted. A background job of the channel
+ * cancels them.
+ */
+export interface TurnsAtDeletion {
+  readonly job_id: string
+  readonly channel_id: string
+  readonly turns: readonly ExchangeTurn[]
+}
 export type ExchangeEvent =
   | (Event & { readonly type: 'exchange.begun'; readonly id: string; readonly exchange: Exchange })
   /** The agent was woken again during the exchange `id`. The next exchange answers `wake`. */

@@ -14,7 +14,7 @@ import type { FieldError } from '../errors.ts'
 import type { Patch } from '../patch.ts'
 import type { Changes } from '../workflows/rows.ts'
 import type { ConfirmationEvent } from './confirmation.ts'
-import type { ExchangeCommands, ExchangeEvent } from './exchange.ts'
+import type { ExchangeCommands, ExchangeEvent, TurnsAtDeletion } from './exchange.ts'
 
 /**
  * Limits of channels. `content`: length of a message in characters. `metadata`: size in bytes as
@@ -222,7 +222,13 @@ export type ChannelAuditEvent =
       readonly channel: Patch<ChannelSettings>
       readonly changes: Changes
     })
-  | (Event & { readonly type: 'channel.deleted'; readonly id: string; readonly name: string })
+  | (Event & {
+      readonly type: 'channel.deleted'
+      readonly id: string
+      readonly name: string
+      /** Absent when no turn was in progress. */
+      readonly ending?: TurnsAtDeletion
+    })
   | (Event & { readonly type: 'member.added'; readonly id: string; readonly member: ChannelMember })
   | (Event & {
       readonly type: 'member.removed'

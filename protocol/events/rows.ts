@@ -10,7 +10,7 @@
 
 import { type Static, Type } from 'typebox'
 import { UnreadyReason } from '../actions/rows.ts'
-import { Closed, cutting, JsonObject, pageOf, paging, Timestamp } from '../common.ts'
+import { Closed, cutting, JsonObject, pageOf, paging, sizeOf, Timestamp } from '../common.ts'
 import { command, query } from '../contract.ts'
 import type { FieldError } from '../errors.ts'
 import type { Recalled } from './sources.ts'
@@ -101,15 +101,25 @@ export const EventAccepted = Type.Object({
 })
 export type EventAccepted = Static<typeof EventAccepted>
 
+/** Maximum size of the routing fields of a published event as JSON, in bytes. */
+const MAX_META_BYTES = 16_384
 const isRouting = (value: unknown): boolean =>
   typeof value === 'string' ||
   typeof value === 'number' ||
   typeof value === 'boolean' ||
   (Array.isArray(value) && value.every((one) => typeof one === 'string'))
+function sizeFaults(meta: JsonObject, field: string): FieldError[] {
+  const actual = sizeOf(JSON.stringify(meta), MAX_META_BYTES)
+  const message = `must have at most ${MAX_META_BYTES} bytes as JSON`
+  return actual > MAX_META_BYTES
+    ? [{ field, message, expected: { maxBytes: MAX_META_BYTES }, actual }]
+    : []
+}
 function checkCustom({ event_type, meta = {} }: CustomEvent, path = ''): FieldError[] {
   const odd = Object.keys(meta).filter((name) => !isRouting(meta[name]))
   return [
     ...checkCustomType(event_type, `${path}event_type`),
+    ...sizeFaults(meta, `${path}meta`),
     ...odd.map((name) => ({
       field: `${path}meta.${name}`,
       message: 'must be a text, a number, true or false, or a list of texts',

@@ -338,6 +338,7 @@ export type HandleEvent =
       readonly project: string
       readonly loop_id: string
       readonly until: number
+      readonly reservation?: string
     })
   | (Event & {
       readonly type: 'handle.taken'
@@ -359,18 +360,22 @@ export type HandleEvent =
  * Internal commands of the actor of a handle. `handle.reserve` returns the time until which the
  * caller may use the reservation, in Unix milliseconds. `handle.reserve` is refused while another
  * loop has or reserves the handle, and while any loop has or reserves another handle with the same
- * hash. The other commands are never refused.
+ * hash. `reservation`: an id of the request that reserves the handle. With it, `handle.free` ends
+ * only the reservation of this request. The other commands are never refused.
  */
 export type HandleCommands = {
   'handle.reserve': {
-    input: { handle: string; project: string; loop_id: string }
+    input: { handle: string; project: string; loop_id: string; reservation?: string }
     reply: { until: number }
   }
   'handle.bind': {
     input: { handle: string; loop_id: string; trigger_id: string; project: string }
     reply: undefined
   }
-  'handle.free': { input: { loop_id: string; trigger_id?: string }; reply: undefined }
+  'handle.free': {
+    input: { loop_id: string; trigger_id?: string; reservation?: string }
+    reply: undefined
+  }
   wake: { input: unknown; reply: undefined }
 }
 /** The trigger to which a handle belongs. */

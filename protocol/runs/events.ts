@@ -62,6 +62,11 @@ export interface RunEvent extends Event {
   readonly payload?: JsonObject
   readonly run?: Patch<RunRecord>
   readonly row?: Patch<RunStep>
+  /**
+   * Only in `run.resumed`: prefixes of step keys. The records of these steps are removed, because the
+   * run begins their branches and items again, which may be others.
+   */
+  readonly drops?: readonly string[]
   /** Only in `run.created`: the spec that the run executes. */
   readonly spec?: Spec
   /**

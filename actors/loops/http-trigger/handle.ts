@@ -5,7 +5,8 @@
  *
  * Invariants:
  * H1. A handle belongs to one loop at a time.
- * H2. A reservation that its loop does not use ends automatically. The loop may use it for one
+ * H2. A reservation ends when the only request that may use it has been refused. Any other
+ *     reservation that its loop does not use ends automatically. The loop may use it for one
  *     minute. After two minutes, and then every five minutes until the loop answers, this actor
  *     asks the loop whether it uses the handle.
  */
@@ -25,14 +26,20 @@ const QUERY_EVERY_MS = 300_000
 interface HandleState {
   readonly handle?: string
   readonly owner?: HandleOwner
-  readonly reserved?: { readonly project: string; readonly loop_id: string; readonly until: number }
+  readonly reserved?: {
+    readonly project: string
+    readonly loop_id: string
+    readonly until: number
+    /** The only request that may use the reservation; absent: several requests may use it. */
+    readonly reservation?: string
+  }
 }
 
 const actor: Actor<HandleState, HandleEvent, Api, 'trigger_handle', HandleCommands> = {
   kind: 'trigger_handle',
   initial: () => ({}),
   decide: {
-    'handle.reserve': (state, { handle, project, loop_id }, { at }) => {
+    'handle.reserve': (state, { handle, project, loop_id, reservation }, { at }) => {
       const holder = state.owner?.loop_id ?? state.reserved?.loop_id
       if (
         state.handle !== undefined &&
@@ -45,7 +52,18 @@ const actor: Actor<HandleState, HandleEvent, Api, 'trigger_handle', HandleComman
         )
       const until = at + FIRST_QUERY_MS
       return {
-        events: state.owner ? [] : [{ type: 'handle.reserved', handle, project, loop_id, until }],
+        events: state.owner
+          ? []
+          : [
+              {
+                type: 'handle.reserved',
+                handle,
+                project,
+                loop_id,
+                until,
+                ...(reservation !== undefined && !state.reserved && { reservation }),
+              },
+            ],
         reply: { until: at + RESERVATION_MS },
       }
     },
@@ -62,11 +80,13 @@ const actor: Actor<HandleState, HandleEvent, Api, 'trigger_handle', HandleComman
         reply: undefined,
       }
     },
-    'handle.free': (state, { loop_id, trigger_id }) => {
-      const owned = state.owner
-        ? state.owner.loop_id === loop_id &&
-          (trigger_id === undefined || state.owner.trigger_id === trigger_id)
-        : state.reserved?.loop_id === loop_id
+    'handle.free': ({ owner, reserved }, { loop_id, trigger_id, reservation }) => {
+      const owned = owner
+        ? reservation === undefined &&
+          owner.loop_id === loop_id &&
+          (trigger_id === undefined || owner.trigger_id === trigger_id)
+        : reserved?.loop_id === loop_id &&
+          (reservation === undefined || reserved.reservation === reservation)
       return { events: owned ? [{ type: 'handle.released' }] : [], reply: undefined }
     },
     wake: ({ handle, reserved }, _, { at, self }) => ({
@@ -87,9 +107,14 @@ const actor: Actor<HandleState, HandleEvent, Api, 'trigger_handle', HandleComman
     }),
   },
   evolve: {
-    'handle.reserved': (_, { handle, project, loop_id, until }) => ({
+    'handle.reserved': (_, { handle, project, loop_id, until, reservation }) => ({
       handle,
-      reserved: { project, loop_id, until },
+      reserved: {
+        project,
+        loop_id,
+        until,
+        ...(reservation !== undefined && { reservation }),
+      },
     }),
     'handle.taken': (_, { handle, project, loop_id, trigger_id }) => ({
       handle,

@@ -27,7 +27,7 @@ import {
 import { advance } from '../engine/advance.ts'
 import { cancelRun } from '../engine/ending.ts'
 import { attemptsOf, completeStep, withoutAttempt } from '../engine/outcome.ts'
-import { holdsWork } from '../engine/places.ts'
+import { holdsWork, prefixBelow } from '../engine/places.ts'
 import { endWait, resumeStep } from '../engine/resume.ts'
 import { stopWork } from '../engine/stop.ts'
 import { type Engine, hasEnded, keyOf, type RunState } from '../state.ts'
@@ -181,6 +181,7 @@ function recovery(
   const { attempt, wall_deadline, position } = state.engine
   const { reason, from_step, wall_clock_extend_seconds: extend } = input
   const back = from < position
+  const again = from_step !== undefined || replaced !== undefined
   const at = state.spec.steps[from]
   const step = at && { step: keyOf(at, from) }
   emit(on, 'run.resumed', {
@@ -193,6 +194,7 @@ function recovery(
       ...(from_step !== undefined && { from_step }),
       ...(replaced && { input_changed: true }),
     },
+    ...(again && { drops: branchPrefixes(state, from) }),
     run: {
       status: 'queued',
       ...(replaced && { input: replaced }),
@@ -222,7 +224,7 @@ function recovery(
         ...(loop_id !== undefined && { held: recovery_action }),
         ...callerOf(state, cause),
       },
-      ...((from_step !== undefined || replaced) && state.join && { join: null }),
+      ...(again && state.join && { join: null }),
     },
   })
   if (loop_id !== undefined) {
@@ -235,6 +237,17 @@ function recovery(
   if (!back) repeatStep(on, recovery_action)
   advance(on)
   return replyWithRecord(on)
+}
+
+/** Returns the prefixes of the keys of all steps in branches of the steps from the given index on. */
+function branchPrefixes({ spec: { steps }, engine }: RunState, from: number): string[] {
+  return steps
+    .slice(0, engine.position + 1)
+    .flatMap((step, index) =>
+      index >= from && (step.kind === 'for_each' || step.kind === 'parallel')
+        ? [prefixBelow(steps, keyOf(step, index))]
+        : [],
+    )
 }
 
 /**

@@ -3,8 +3,10 @@
  * counted even if the executor crashes during the attempt.
  */
 
+import { sendNew } from '../../../gateway/http/send.ts'
 import type { Log, World } from '../../../gateway/ports.ts'
 import { isRefusal } from '../../../protocol/errors.ts'
+import type { AddressOf } from '../../../protocol/queries/owners.ts'
 import {
   type AttemptOutcome,
   type DeliveryOpening,
@@ -16,7 +18,7 @@ import type { Handler, Outcome } from '../handler.ts'
 import { withoutQueryValues } from '../open-url.ts'
 import { systemOrigin } from '../system-origin.ts'
 import { excerptOf, outcomeOf } from './outcome.ts'
-import { findTarget, type TargetParts } from './target.ts'
+import { findTarget, type NoTarget, type Target, type TargetParts } from './target.ts'
 
 interface Deliveries extends TargetParts {
   readonly world: TargetParts['world'] &
@@ -30,7 +32,7 @@ interface Attempt {
   readonly project: string
   readonly delivery_id: string
   readonly opening: DeliveryOpening
-  /** Number of the attempt, beginning with 1. */
+  /** Number of the attempt, beginning with 1; 0 if nothing is sent. */
   readonly attempt: number
   readonly signal: AbortSignal
 }
@@ -52,35 +54,43 @@ export function deliveries(parts: Deliveries): Handler {
       const { delivery_id } = job
       if (delivery_id === undefined) return UNWANTED
       const to = { project, kind: 'delivery', id: delivery_id } as const
-      const command_id = world.newCommandId()
-      const begun = await world.command({
-        ...to,
-        command_id,
-        name: 'delivery.begin',
-        input: { job_id: job.id },
-        origin: systemOrigin(world, world.node),
-      })
-      if (isRefusal(begun))
-        throw new Error(`the delivery attempt could not be started: ${begun.refused}`)
-      const { attempt } = begun.reply
-      const opening = attempt === 0 ? null : await world.ask(to, 'content', {})
-      if (isRefusal(opening)) throw new Error(`the delivery could not be read: ${opening.refused}`)
+      const opening = await world.ask(to, 'content', {})
+      if (opening && isRefusal(opening))
+        throw new Error(`the delivery could not be read: ${opening.refused}`)
       if (!opening) return UNWANTED
-      const outcome = await send(parts, { project, delivery_id, opening, attempt, signal })
+      const target = await findTarget(parts, project, opening)
+      // Without a target that could exist later, nothing is sent, so no attempt is counted.
+      const isCounted = !('error' in target) || target.passes
+      const attempt = isCounted ? await begin(world, to, job.id) : 0
+      if (attempt === undefined) return UNWANTED
+      const outcome = await send(parts, target, { project, delivery_id, opening, attempt, signal })
       logFailure(world.log, delivery_id, attempt, outcome)
       return { status: 'completed', result: { ...outcome } }
     },
   }
 }
 
+/** Counts an attempt, and returns its number; undefined if no attempt may be made. */
+async function begin(
+  world: Deliveries['world'],
+  to: AddressOf<'delivery'>,
+  job_id: string,
+): Promise<number | undefined> {
+  const origin = systemOrigin(world, world.node)
+  const begun = await sendNew(world, to, 'delivery.begin', { job_id }, origin)
+  if (isRefusal(begun))
+    throw new Error(`the delivery attempt could not be started: ${begun.refused}`)
+  return begun.reply.attempt || undefined
+}
+
 /** Sends the request of an attempt, and returns its outcome. */
 async function send(
-  { world, directory, post }: Deliveries,
+  { world, post }: Deliveries,
+  target: Target | NoTarget,
   { project, delivery_id, opening, attempt, signal }: Attempt,
 ): Promise<AttemptOutcome> {
   const { brand } = world.settings
   const chance = (world.random(1)[0] ?? 0) / 255
-  const target = await findTarget({ world, directory }, project, opening)
   if ('error' in target)
     return {
       delivered: false,

@@ -9,7 +9,7 @@ import type { Converter } from '../documents/converter.ts'
 import { type Handler, NOT_OURS } from '../handler.ts'
 import { refusedOutcome } from '../refused.ts'
 import { convertFile } from './convert.ts'
-import { openExchange } from './exchange.ts'
+import { endTurns, openExchange } from './exchange.ts'
 import { fireTrigger } from './firing.ts'
 import { confirmMembers, leaveChannels } from './leave.ts'
 import { removeRecords } from './removal.ts'
@@ -27,6 +27,7 @@ export type Runs<E extends Errand['errand']> = (
 
 const tableOf = (converter: Converter): { readonly [E in Errand['errand']]: Runs<E> } => ({
   exchange: openExchange,
+  end_turns: endTurns,
   leave: leaveChannels,
   confirm: confirmMembers,
   firing: fireTrigger,

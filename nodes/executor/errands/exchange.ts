@@ -4,6 +4,7 @@
  * so messages that the agent may not read as a member of the channel never reach its model.
  */
 
+import { sendNew } from '../../../gateway/http/send.ts'
 import type { CapabilityReader } from '../../../gateway/queries/agent-capabilities.ts'
 import { agentOf, defineTurn } from '../../../gateway/sessions/definition.ts'
 import { locateSession } from '../../../gateway/sessions/session-id.ts'
@@ -17,7 +18,9 @@ import type { ChannelMessage } from '../../../protocol/channels/schema.ts'
 import { isRefusal, type Refusal, refuse } from '../../../protocol/errors.ts'
 import { getOwn } from '../../../protocol/lookup.ts'
 import type { SortKey } from '../../../protocol/queries/views.ts'
+import { isJsonObject } from '../../../protocol/rules/json-object.ts'
 import type { Block } from '../../../protocol/sessions/turns/blocks.ts'
+import { systemOrigin } from '../system-origin.ts'
 import type { Runs } from './errands.ts'
 
 type Errand = Parameters<Runs<'exchange'>>[2]
@@ -106,8 +109,27 @@ function about({ channel, alone }: Errand, me: string, others: readonly string[]
   )
 }
 
-/** Opens the turn. A repeat finds the existing turn. */
-export const openExchange: Runs<'exchange'> = async (asking, project, errand) => {
+/** Cancels turns. A repeat, or a turn that has ended, changes nothing. */
+export const endTurns: Runs<'end_turns'> = async ({ world }, project, { channel_id, turns }) => {
+  const origin = systemOrigin(world, world.node)
+  for (const { agent_id, root, turn_id } of turns) {
+    const agent = { id: agent_id, name: '' }
+    const seed = { session_key: sessionKeyOf(channel_id, root) }
+    const located = await locateSession({ world }, { project, agent, seed })
+    if (isRefusal(located)) return located
+    if (!located.session) continue
+    const to = { project, kind: 'session', id: located.id } as const
+    const stopped = await sendNew(world, to, 'turn.stop', { turn_id }, origin)
+    if (isRefusal(stopped)) return stopped
+  }
+  return {}
+}
+
+/**
+ * Opens the turn. A repeat finds the existing turn. If the channel has ended the exchange in the
+ * meantime, for example because it was deleted, the turn is cancelled.
+ */
+export const openExchange: Runs<'exchange'> = async (asking, project, errand, signal) => {
   const { world, directory } = asking
   const { exchange, channel, agents, alone } = errand
   const [home, organization] = await Promise.all([
@@ -179,5 +201,13 @@ export const openExchange: Runs<'exchange'> = async (asking, project, errand) =>
       credential: { type: 'internal', id: exchange.id },
     },
   })
-  return isRefusal(outcome) ? outcome : { session_id: located.id, turn_id: exchange.turn_id }
+  if (isRefusal(outcome)) return outcome
+  const { job_id, turn_id } = exchange
+  const to = { project, kind: 'channel', id: channel.id } as const
+  const now = await world.ask(to, 'job_spec', { job_id })
+  if (isRefusal(now)) return now
+  if (isJsonObject(now) && now['errand'] === 'exchange') return { session_id: located.id, turn_id }
+  const turns = { errand: 'end_turns', channel_id: channel.id, turns: [exchange] } as const
+  const stopped = await endTurns(asking, project, turns, signal)
+  return isRefusal(stopped) ? stopped : { session_id: located.id, turn_id }
 }

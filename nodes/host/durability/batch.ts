@@ -23,11 +23,11 @@ import { Unreadable } from '../memory/actor-cache.ts'
 import {
   type ActorInstance,
   alreadyTaken,
+  answerToRepeat,
   mustWait,
   noteCommand,
   noteUnknown,
   rememberedReply,
-  replyToRepeat,
 } from '../memory/actor-instance.ts'
 import {
   type EnvelopeFormat,
@@ -118,8 +118,9 @@ export class Batch {
   }
 
   #decide(instance: ActorInstance, command: Command): MaybePromise<ShardAnswer> {
-    const known = this.#earlierAnswer(instance, command)
+    const known = answerToRepeat(instance, command)
     if (known) return known
+    if (alreadyTaken(instance, command.command_id)) return { reply: undefined }
     if (!Object.hasOwn(instance.actor.decide, command.name)) {
       const { kind, id, name, command_id } = command
       this.#deps.log.warn({ event: 'command_unknown', kind, id, command: name }, 'unknown command')
@@ -149,23 +150,6 @@ export class Batch {
       this.bytes += size
     }
     return decided
-  }
-  /** Returns the earlier answer if the command repeats one that was decided before. */
-  #earlierAnswer(
-    instance: ActorInstance,
-    { command_id, fingerprint }: Command,
-  ): ShardAnswer | undefined {
-    const known = instance.seen?.get(command_id)
-    if (!known) return alreadyTaken(instance, command_id) ? { reply: undefined } : undefined
-    return known.fingerprint !== undefined &&
-      fingerprint !== undefined &&
-      known.fingerprint !== fingerprint
-      ? refuse(
-          'idempotency_key_conflict',
-          undefined,
-          'This idempotency key was already used with a different request.',
-        )
-      : { reply: replyToRepeat(instance, known) }
   }
   /** Handles an exception in an actor: removes the entries of the command from the batch. */
   #handleException(

@@ -4,7 +4,13 @@
  * the instance, and therefore in its snapshot.
  */
 import { type AnyActor, evolve } from '../../../actors/actor.ts'
-import { type Address, lastCursor, type PlacedEntry } from '../../../protocol/entry.ts'
+import {
+  type Address,
+  type Command,
+  lastCursor,
+  type PlacedEntry,
+} from '../../../protocol/entry.ts'
+import { type Refusal, refuse } from '../../../protocol/errors.ts'
 
 /**
  * Maximum number of remembered commands without an idempotency key. A search (`LOOK_EVERY`) forgets
@@ -110,8 +116,29 @@ export const rememberedReply = (
 ): unknown =>
   actor.naturallyIdempotent ? undefined : computed && actor.replayReply ? RECOMPUTED_REPLY : reply
 /** Returns the reply to a repeat of a remembered command. */
-export const replyToRepeat = ({ actor, state }: ActorInstance, { reply }: Remembered): unknown =>
+const replyToRepeat = ({ actor, state }: ActorInstance, { reply }: Remembered): unknown =>
   reply === RECOMPUTED_REPLY ? actor.replayReply?.(state as never) : (reply ?? undefined)
+
+/**
+ * Returns the answer to a repeat of a remembered command; undefined if the command is not
+ * remembered. A different request under the same idempotency key is refused.
+ */
+export function answerToRepeat(
+  instance: ActorInstance,
+  { command_id, fingerprint }: Pick<Command, 'command_id' | 'fingerprint'>,
+): { readonly reply: unknown } | Refusal | undefined {
+  const known = instance.seen?.get(command_id)
+  if (!known) return undefined
+  return known.fingerprint !== undefined &&
+    fingerprint !== undefined &&
+    known.fingerprint !== fingerprint
+    ? refuse(
+        'idempotency_key_conflict',
+        undefined,
+        'This idempotency key was already used with a different request.',
+      )
+    : { reply: replyToRepeat(instance, known) }
+}
 
 /** Remembers a command's reply, and forgets the oldest commands beyond the limits. */
 function remember(

@@ -293,6 +293,7 @@ t.test(
     t.match(gone.tells, [
       { name: 'name.free' },
       { to: { id: '0.$errands' }, name: 'queue.cancel', input: { job_ids: ['job_2'] } },
+      { to: { id: '0.$errands' }, name: 'queue.enqueue', input: { job: { kind: 'errand' } } },
     ])
     t.strictSame(ends(gone, exchange).events, [])
   },

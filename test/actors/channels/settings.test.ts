@@ -235,3 +235,20 @@ t.test(
     ])
   },
 )
+
+t.test('a deleted channel cancels the turns of its agents', async (t) => {
+  const agent = { ...member('agt_1'), kind: 'agent' as const }
+  const asked = opened({}, [member('ann', 'admin'), agent]).when(
+    'channel.send',
+    { content: '@one', mentioned: ['agt_1'] },
+    by('ann'),
+  )
+  const gone = asked.when('channel.delete', { project_admin: false }, by('ann'))
+  const [turn] = Object.values(asked.state.talks).map(({ exchange }) => exchange)
+  t.match(gone.tells?.at(-1), { name: 'queue.enqueue', input: { job: { kind: 'errand' } } })
+  t.strictSame(gone.ask('job_spec', { job_id: gone.state.ending?.job_id }), {
+    errand: 'end_turns',
+    channel_id: CHANNEL,
+    turns: [{ agent_id: 'agt_1', turn_id: turn?.turn_id }],
+  })
+})

@@ -6,7 +6,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { ruleOf } from '../../../actors/loops/admit.ts'
 import type { ConcurrencyPolicy } from '../../../protocol/loops/schema.ts'
-import { Yard } from './yard.ts'
+import { ORGANIZATION, Yard } from './yard.ts'
 
 const policies: ConcurrencyPolicy[] = ['allow', 'queue', 'skip', 'replace']
 const rule = fc.record({
@@ -150,3 +150,49 @@ t.test('limits hold, runs start in order, and every waiting run starts', async (
     { numRuns: Number(process.env['RUNS'] ?? 400) },
   )
 })
+
+t.test('the limits of a deleted loop apply to its recovered runs', async (t) => {
+  for (const settings of [
+    { concurrency: 'queue' },
+    {
+      triggers: [
+        { kind: 'event', key: 'k', config: { event_type: 'a.b' }, max_concurrent_runs: 1 },
+      ],
+    },
+  ]) {
+    const yard = new Yard()
+    yard.create(settings)
+    const trigger_id = yard.state.trigger_ids['k']
+    yard.send('loop.delete', { organization: ORGANIZATION })
+    const returns = (run_id: string) =>
+      yard.send('run.returns', { run_id, ...(trigger_id !== undefined && { trigger_id }) })
+    for (const run_id of ['run_1', 'run_2', 'run_3']) {
+      yard.runs.set(run_id, { state: 'waiting', opening: {}, trigger: '' })
+      returns(run_id)
+    }
+    t.strictSame(yard.began, ['run_1'])
+    yard.end('run_1')
+    t.strictSame(yard.began, ['run_1', 'run_2'])
+    yard.end('run_2')
+    yard.end('run_3')
+    t.strictSame(yard.began, ['run_1', 'run_2', 'run_3'])
+    t.strictSame([yard.state.active, yard.state.line, yard.state.returned], [{}, [], {}])
+  }
+})
+
+t.test(
+  'a deleted loop displaces its waiting runs, but none that was recovered since',
+  async (t) => {
+    const yard = new Yard()
+    yard.create({ concurrency: 'queue' })
+    for (let i = 0; i < 120; i++) yard.start()
+    const [running = ''] = yard.began
+    yard.send('loop.delete', { organization: ORGANIZATION })
+    yard.runs.set('run_1', { state: 'waiting', opening: {}, trigger: '' })
+    yard.send('run.returns', { run_id: 'run_1' })
+    yard.end(running)
+    yard.settle()
+    t.strictSame(yard.began, [running, 'run_1'])
+    t.strictSame(yard.in('waiting', 'leaving'), [])
+  },
+)

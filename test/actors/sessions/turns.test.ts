@@ -82,6 +82,19 @@ t.test('without a definition, known turns are returned and new ones refused', as
 })
 
 t.test(
+  'while a turn is active, another is refused for this reason if no definition is available',
+  (t) => {
+    const s = begun('hi')
+    const down = { refused: 'definition_resolver_unavailable' }
+    t.equal(s.invoke('more', { unfit: down }), 'session_turn_active')
+    t.equal(s.invoke('more', { unfit: { refused: 'agent_inactive' } }), 'agent_inactive')
+    s.answers(say('x'))
+    t.equal(s.invoke('more', { unfit: down }), 'definition_resolver_unavailable')
+    t.end()
+  },
+)
+
+t.test(
   'a message with a block of type file is dropped; the turn uses earlier messages or fails',
   async (t) => {
     const dropped = [say('look'), { type: 'file', file_id: 'f' }]

@@ -26,7 +26,13 @@ const head = (path: string, lines: readonly string[] = [], length = LIMIT): stri
   [`POST ${path} HTTP/1.1`, 'Host: x', `Content-Length: ${length}`, ...lines, '', ''].join('\r\n')
 
 /** Serves requests whose bodies are admitted as stated. Each of them stays open. */
-async function serving(t: Test, admission: BodyAdmission) {
+async function serving(t: Test, given: Omit<BodyAdmission, 'later'>) {
+  const deadlines = new Set<() => void>()
+  const later = (_: number, run: () => void) => {
+    deadlines.add(run)
+    return () => void deadlines.delete(run)
+  }
+  const admission: BodyAdmission = { ...given, later }
   const ready: Incoming[] = []
   const all: { incoming: Incoming; res: HttpResponse; gone: boolean }[] = []
   const app = uWS.App().any('/*', (res, req) => {
@@ -50,7 +56,7 @@ async function serving(t: Test, admission: BodyAdmission) {
     app.listen('127.0.0.1', 0, (one) => (one ? resolve(one) : reject(new Error('cannot listen')))),
   )
   t.teardown(() => app.close())
-  return { port: uWS.us_socket_local_port(token as never), ready, all }
+  return { port: uWS.us_socket_local_port(token as never), ready, all, deadlines }
 }
 
 t.test('a body without a known credential is refused before it has arrived', async (t) => {
@@ -130,6 +136,32 @@ t.test('routes without credentials reserve the memory of smaller bodies', async 
   small.send(head('/', [], 64 * KIB) + 'x'.repeat(64 * KIB))
   await until(() => ready.length === 27, 'a small body')
   t.equal(ready[26]?.body.length, 64 * KIB)
+})
+
+t.test('a body without a credential that is late loses its memory', async (t) => {
+  const bodyMemory = createSemaphore(MIB)
+  const { port, ready, deadlines } = await serving(t, { bodyMemory })
+  const clients = await Promise.all(Array.from({ length: 3 }, () => dial(t, port)))
+  for (const { send } of clients) send(head('/', [], 256 * KIB) + 'x'.repeat(200 * KIB))
+  await held(bodyMemory, 3 * 256 * KIB)
+  const [first, second] = clients
+  first?.socket.destroy()
+  second?.send('x'.repeat(56 * KIB))
+  await until(() => deadlines.size === 1, 'the end of two bodies')
+  ready[0]?.end()
+  t.equal(bodyMemory.held, 256 * KIB)
+  for (const expire of deadlines) expire()
+  t.equal(bodyMemory.held, 0)
+  t.match(ready, [{ broken: undefined }, { broken: 'no_memory', body: '' }])
+})
+
+t.test('a known credential has no such deadline', async (t) => {
+  const bodyMemory = createSemaphore(LIMIT)
+  const { port, deadlines } = await serving(t, { isKnown: async () => true, bodyMemory })
+  const one = await dial(t, port)
+  one.send(head('/') + 'x'.repeat(2 * MIB))
+  await held(bodyMemory, LIMIT)
+  t.equal(deadlines.size, 0)
 })
 
 t.test('a request that finds no memory is answered 503 and leaves none reserved', async (t) => {

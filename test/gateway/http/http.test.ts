@@ -250,6 +250,8 @@ on(
       project: home,
       input: { status: ['queued', 'running', 'failed'], limit: 7 },
     })
+    await at.call('GET', '/v1/projects/default/runs?status=queued,&include=')
+    t.match(at.questions.at(-1)?.input, { status: ['queued'], include: [] })
     await at.call('GET', '/v1/projects/default/workflows/wfd_1/versions?include_spec=true')
     t.match(at.questions.at(-1)?.input, { id: 'wfd_1', include_spec: true, limit: 20 })
     for (const [query, field] of [
@@ -257,6 +259,8 @@ on(
       ['limit=201', 'limit'],
       ['limit=ten', 'limit'],
       ['status=lost', 'status[0]'],
+      ['status=', 'status[0]'],
+      ['status=,', 'status[0]'],
       ['colour=red', 'colour'],
       ['limit=1&limit=2', 'limit'],
       ['queue=%ff', 'query'],

@@ -9,6 +9,7 @@ import { type Row, routeOf } from '../../../protocol/contract.ts'
 import { type Frame, service } from '../../support/service.ts'
 import { ended, idsOf, listOf, pages, until } from '../support/given.ts'
 import { editor, type Person, person } from '../support/people.ts'
+import { agentOf, modelOf } from '../support/talk.ts'
 
 const s = await service()
 t.teardown(() => s.stop())
@@ -477,4 +478,16 @@ t.test('a stream ends with the event that revokes access to the channel', async 
     'message.created',
     'channel.deleted',
   ])
+})
+
+t.test('a deleted channel ends the turns in its sessions, which no caller can read', async (t) => {
+  const model = await modelOf(s, 'thinker')
+  const { id: agent } = await agentOf(s, 'thinker')
+  const { id } = await ann.ok('channel.create', { name: 'thoughts', member_ids: [agent] })
+  await ann.ok('channel.send', { id, content: '@thinker go' })
+  const job = await model.job()
+  const stop = model.wait((frame) => frame['job_id'] === job['id'], 'job.cancel')
+  await ann.ok('channel.delete', { id })
+  t.match(await stop, { type: 'job.cancel' })
+  model.close()
 })

@@ -216,6 +216,9 @@ t.test('an invalid event is rejected with the field', async (t) => {
     'meta.e',
   ])
   t.strictSame(await bad({ event: [] }), ['event'])
+  const large = { a: Array.from({ length: 2000 }, () => 'x'.repeat(6)) }
+  t.strictSame(await bad({ meta: large }), ['meta'])
+  await s.ok('event.publish', { event_type: 'order.paid', meta: { a: large.a.slice(0, 1800) } })
   t.strictSame(await bad({ idempotency_key: 'k'.repeat(256) }), ['idempotency_key'])
   const many = async (events: unknown) =>
     fieldsOf(await s.refused('event.publish_many', { events }, 400, 'bad_request'))

@@ -362,3 +362,20 @@ t.test(
     })
   },
 )
+
+t.test('a refused request does not keep the handle that it names', async (t) => {
+  const triggers = [{ kind: 'http', config: { http_handle: 'wanted' } }]
+  const mine = await s.ok('loop.create', { name: 'Mine', steps: nap() })
+  const others = [
+    { kind: 'http', key: 'a', config: { http_handle: 'wanted' } },
+    { kind: 'http', key: 'b', config: { http_handle: 'taken' } },
+  ]
+  const taken = [{ kind: 'http', config: { http_handle: 'taken' } }]
+  await s.ok('loop.create', { name: 'Holder', steps: nap(), triggers: taken })
+  const input = { id: mine['id'], triggers, tags: { 'service:x': '1' } }
+  await s.refused('loop.update', input, 400, 'bad_request')
+  await s.refused('loop.create', { ...input, name: 'No', steps: nap() }, 400, 'bad_request')
+  await s.refused('loop.update', { id: mine['id'], triggers: others }, 409, 'already_exists')
+  const made = await s.ok('loop.create', { name: 'Wanting', steps: nap(), triggers })
+  t.match(triggersOf(made), triggers)
+})

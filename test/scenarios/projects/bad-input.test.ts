@@ -65,6 +65,20 @@ t.test('bodies that are too large, too deep, or set a prototype are rejected', a
   t.equal(({} as { admin?: boolean }).admin, undefined)
 })
 
+t.test('integers that cannot be stored exactly are rejected', async (t) => {
+  const { id } = await s.ok('loop.create', { name: 'Spending', steps: instant().steps })
+  const start = (budget: string) =>
+    post(
+      `{"credit_budget":${budget},"event":{"n":${budget}}}`,
+      `/v1/projects/default/loops/${id}/runs`,
+    )
+  for (const budget of ['9007199254740992', '9007199254740993', '1e300']) {
+    const got = await start(budget)
+    t.strictSame([codeOf(got), fieldsIn(got)], ['400 bad_request', ['credit_budget']], budget)
+  }
+  t.equal((await start('9007199254740991')).status, 202)
+})
+
 t.test(
   'every invalid field is reported with its exact path, the expected type and the value',
   async (t) => {

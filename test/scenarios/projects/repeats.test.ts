@@ -5,7 +5,7 @@
 import t from 'tap'
 import { client } from '../../../client/client.ts'
 import { service } from '../../support/service.ts'
-import { ended, instant, waiting } from '../support/given.ts'
+import { ended, instant, until, waiting } from '../support/given.ts'
 
 const s = await service()
 t.teardown(() => s.stop())
@@ -182,4 +182,85 @@ t.test('a repeated rotation of a secret returns the secret of the first request'
   t.equal(new Set([signing_secret, first['signing_secret'], other['signing_secret']]).size, 3)
   t.strictSame(await rotate('one'), first)
   t.strictSame(Object.keys(first).sort(), ['secret_ref', 'secret_version', 'signing_secret'])
+})
+
+t.test('a repeat gets the first answer after a record that it names has disappeared', async (t) => {
+  const helper = (name: string) => s.ok('agent.create', { name, system_prompt: 'x' })
+  const user = await s.ok('user.create', { name: 'Ann', email: 'ann@example.org' })
+  const [named, spoken, asked] = await Promise.all(['named', 'spoken', 'asked'].map(helper))
+  const content = [{ type: 'text', text: 'hello' }]
+  const repeats = [
+    repeatable('interaction.create', {
+      kind: 'request_information',
+      target_user_ids: [user['id']],
+      message: 'Which?',
+      spec: { mode: 'input' },
+    }),
+    repeatable('channel.create', { name: 'team', member_ids: [user['id']] }),
+    repeatable('channel.create', { kind: 'dm', member_ids: [user['id']] }),
+    repeatable('loop.create', {
+      name: 'Named',
+      steps: [{ id: 'a', kind: 'agent', config: { instructions: 'x' } }],
+      agent_id: named?.['id'],
+    }),
+    repeatable('session.create', { agent_id: spoken?.['id'], mode: 'new' }),
+    ...[{ mode: 'new' }, { session_key: 'k' }].map((session) =>
+      repeatable('agent.invoke', {
+        agent_ref: { id: asked?.['id'] },
+        session,
+        input: { content },
+      }),
+    ),
+  ]
+  const first = []
+  for (const send of repeats) first.push(await send())
+  for (const { status, body } of first) t.ok(status < 300, JSON.stringify(body))
+  for (const one of [named, spoken, asked]) await s.call('agent.delete', { id: one?.['id'] })
+  await s.call('user.delete', { id: user['id'] })
+  for (const [index, send] of repeats.entries()) {
+    const { status, body } = await send()
+    t.equal(status, first[index]?.status, JSON.stringify(body))
+    const { turn, session, user_message } = body as Record<string, object>
+    const before = first[index]?.body as Record<string, object>
+    if (turn) t.strictSame([turn, user_message], [before['turn'], before['user_message']])
+    if (session) t.match(session, { id: (before['session'] as { id: string }).id })
+    else t.strictSame(body['id'], before['id'])
+    t.match(await send({ title: 'x', topic: 'x', description: 'x' }), { status: /^4/ })
+  }
+})
+
+t.test('a repeat gets the first answer after its session was deleted', async (t) => {
+  const { id: session_id } = await s.ok('session.create', { agent_id: agent['id'], mode: 'new' })
+  const content = [{ type: 'text', text: 'next' }]
+  const send = repeatable('session.start_turn', { session_id, content })
+  const one = await send()
+  await s.call('session.delete', { session_id })
+  const two = await send()
+  t.strictSame([two.status, two.body['turn']], [202, one.body['turn']])
+  t.match(await repeatable('session.start_turn', { session_id, content })(), { status: 404 })
+})
+
+t.test('a repeated loop gets the first answer after its handle went to another', async (t) => {
+  const triggers = [{ kind: 'http', config: { http_handle: 'moving' } }]
+  const send = repeatable('loop.create', { name: 'First', steps: instant().steps, triggers })
+  const one = await send()
+  t.equal(one.status, 201)
+  await s.call('loop.delete', { id: one.body['id'] })
+  const other = { name: 'Second', steps: instant().steps, triggers }
+  await until(
+    () => s.call('loop.create', other),
+    ({ status }) => status === 201,
+  )
+  t.strictSame((await send()).body, one.body)
+})
+
+t.test('a compaction without a usable agent is refused with a key as without one', async (t) => {
+  const { id } = await s.ok('agent.create', { name: 'resting', system_prompt: 'x' })
+  const { id: session_id } = await s.ok('session.create', { agent_id: id, mode: 'new' })
+  await s.ok('agent.update', { id, status: 'inactive' })
+  for (const headers of [{}, { 'idempotency-key': 'compact' }])
+    t.match(await s.call('session.compact', { session_id }, { headers }), {
+      status: 409,
+      body: { error: { code: 'agent_inactive' } },
+    })
 })

@@ -112,3 +112,21 @@ t.test('a delivery that is still being sent is not sent again', async (t) => {
   answer()
   await ended(hook['id'], 1)
 })
+
+t.test('a retry after the webhook was disabled counts no attempt', async (t) => {
+  const hook = await s.ok('webhook.create', {
+    name: 'stopped',
+    url: `${there.url}/stopped`,
+    events: ['stop.it'],
+  })
+  there.answer = json({}, 503)
+  await s.ok('event.publish', { event_type: 'stop.it', event: {} })
+  await until(
+    () => deliveries(hook['id']),
+    ([one]) => one?.['attempts'] === 1 && one['status'] === 'pending',
+  )
+  await s.ok('webhook.update', { webhook_id: hook['id'], enabled: false })
+  there.answer = json({ ok: true })
+  const [failed] = await ended(hook['id'], 1)
+  t.match(failed, { status: 'failed', attempts: 1, last_error: 'The webhook is disabled.' })
+})

@@ -13,6 +13,8 @@ interface StepRow {
   readonly run: RunRow
   record: RunStep
   stored: boolean
+  /** Whether the record was removed, until the run executes the step again. */
+  removed?: boolean
 }
 
 const known = (run: { readonly id: string; readonly created_at: number }, step: string): Known => ({
@@ -48,6 +50,11 @@ const stepCache = (store: Store): WriteBackCache<StepRow> =>
         (row, key) => {
           const [id, step] = split(key)
           const { n, project, created_at } = row.run
+          if (row.removed) {
+            store.run('DELETE FROM steps WHERE run = ? AND step = ?', n, step)
+            row.stored = false
+            return
+          }
           const packed = JSON.stringify(
             store.shapes.pack(row.record, known({ id, created_at }, step)),
           )
@@ -76,19 +83,34 @@ const split = (key: string): [string, string] => {
   return [key.slice(0, at), key.slice(at + 1)]
 }
 
-/** Applies the part of a run event that concerns a step. */
+/** Removes the records of the steps whose keys begin with one of the prefixes. */
+function dropSteps(store: Store, run: RunRow, prefixes: readonly string[]): void {
+  const { id } = run.record
+  const steps = stepCache(store)
+  const stored = store.all<{ step: string }>('SELECT step FROM steps WHERE run = ?', run.n)
+  const keys = new Set([...steps.keys(), ...stored.map(({ step }) => `${id}:${step}`)])
+  for (const key of keys) {
+    const isDropped = prefixes.some((prefix) => key.startsWith(`${id}:${prefix}`))
+    const row = isDropped ? steps.edit(key) : undefined
+    if (row) row.removed = true
+  }
+}
+/** Applies the part of a run event that concerns steps. */
 export function applyStep(store: Store, run: RunRow, event: RunEvent): void {
+  if (event.drops) dropSteps(store, run, event.drops)
   const step_key = event.step ?? event.row?.step_key
   if (!event.row || typeof step_key !== 'string') return
   const { id } = run.record
   const key = `${id}:${step_key}`
   const steps = stepCache(store)
   const row = steps.edit(key, run.stored === undefined)
-  if (row) row.record = amend(row.record, event.row)
-  else {
-    const record = begin<RunStep>({ id: key, run_id: id, step_key }, event.row)
-    steps.set(key, { run, record, stored: false })
+  if (row && !row.removed) {
+    row.record = amend(row.record, event.row)
+    return
   }
+  const record = begin<RunStep>({ id: key, run_id: id, step_key }, event.row)
+  if (row) Object.assign(row, { record, removed: false })
+  else steps.set(key, { run, record, stored: false })
 }
 
 /** Returns the steps of a run, ordered by `seq`. */

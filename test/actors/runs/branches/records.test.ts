@@ -56,3 +56,18 @@ t.test('a step that a retry skips has no error and no verdict', async (t) => {
   for (const member of ['error_type', 'error_message', 'verdict', 'verdict_detail'])
     t.notOk(member in skipped, member)
 })
+
+t.test('a recovery names the branches that begin again, but not those that continue', async (t) => {
+  const failing = () => {
+    const first = started([items([action('a')]), items([action('b')], { id: 'f' })])
+    const one = settle(first, 'job_1', 'completed', { result: {} })
+    return settle(one, 'job_2', 'failed', { error_type: 'Boom', error_message: 'no' })
+  }
+  const drops = (input: object) =>
+    failing()
+      .when('run.retry', input)
+      .events.flatMap((event) => (event as RunEvent).drops ?? [])
+  t.strictSame(drops({}), [])
+  t.strictSame(drops({ input: {} }), ['f.'])
+  t.strictSame(drops({ from_step: 'e' }), ['e.', 'f.'])
+})
