@@ -78,7 +78,7 @@ export interface WorkerOptions {
   readonly environment_id?: string
   /** Capabilities of the worker in addition to its actions, shown in lists of workers. */
   readonly capabilities?: readonly string[]
-  /** Handlers by action name. The worker claims jobs of these actions. */
+  /** Handlers by action name. The worker claims only jobs of these actions. */
   readonly actions: Readonly<Record<string, Action>>
   /**
    * Opens terminals in the worker's environment. A worker with this option should also announce the
