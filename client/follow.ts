@@ -186,6 +186,7 @@ async function* follow<T>(
     const { url } = transport
     const watch = watchdog(silence, signal)
     let reason = 'the server ended the stream'
+    let told: number | undefined
     try {
       const answer = await endedBySignal(transport.fetch)(
         `${url}${path}${queryOf({ ...rest, [parameter]: cursor })}`,
@@ -195,7 +196,7 @@ async function* follow<T>(
         },
       )
       if (!answer.ok) {
-        reason = await reasonToRepeat(transport, url, answer)
+        ;({ reason, told } = await reasonToRepeat(transport, url, answer))
       } else if (answer.body) {
         requireEventStream(url, answer)
         const begins = (after: number) => {
@@ -230,7 +231,7 @@ async function* follow<T>(
       watch.stop()
     }
     options.onReconnect?.(reason)
-    const pause = transport.pause(Math.min(2000, 50 * 2 ** Math.max(0, failures)))
+    const pause = transport.pause(Math.min(2000, 50 * 2 ** Math.max(0, failures)), told)
     await untilAborted(pause, signal)
   }
 }

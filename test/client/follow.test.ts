@@ -258,6 +258,46 @@ t.test('an abort ends the check for the end, and a pause', async (t) => {
   t.strictSame(await followTranscript({ ...c, session_id: 's' }).next(), done)
 })
 
+t.test('a stream is requested again after the wait that the service requests', async (t) => {
+  const limited = async () =>
+    new Response('{"error":{"code":"rate_limit_exceeded","message":"Too many requests."}}', {
+      status: 429,
+      headers: { 'retry-after': '20' },
+    })
+  const waitOf = async (
+    follow: (options: {
+      readonly url: string
+      readonly key: string
+      readonly fetch: typeof fetch
+      readonly signal: AbortSignal
+      readonly pause: (ms: number) => Promise<void>
+    }) => AsyncGenerator<unknown>,
+  ) => {
+    const stop = new AbortController()
+    let waited = 0
+    const pause = async (ms: number) => {
+      waited = ms
+      stop.abort()
+    }
+    await follow({
+      url: 'http://a.test',
+      key: 'k',
+      fetch: limited,
+      signal: stop.signal,
+      pause,
+    }).next()
+    return waited
+  }
+  for (const wait of [
+    await waitOf((options) => followRun(client(options), run, options)),
+    await waitOf((options) =>
+      followStreams(client(options), [{ id: 'a', topic: 'runs' }], options),
+    ),
+    await waitOf((options) => followTranscript({ ...options, session_id: 's' })),
+  ])
+    t.ok(wait >= 20_000 && wait <= 25_000, String(wait))
+})
+
 t.test('the timeline is read in pages', async (t) => {
   const many = Array.from({ length: 250 }, (_, index) => record(1000 + index, 'step.retried'))
   const { url } = await service(t, () => {}, many)
