@@ -85,6 +85,8 @@ function addFollow(program: Command, shell: Shell): void {
         onReconnect: (reason: string) => shell.note(`(${reason}; reconnecting)`),
       }
       const baton = clientFor(command, shell.env)
+      // Like `requireService`, but without a request for an invalid id.
+      await (isId(id, 'channel') ? baton.channel.get({ id }) : baton.run.get({ id }))
       let last = ''
       const show = (type: string, data: unknown, line: () => string) => {
         if (type === 'stream.reset') shell.note(RESETS[(data as StreamReset).reason])
