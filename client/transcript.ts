@@ -5,7 +5,14 @@
  */
 import { EventSourceParserStream } from 'eventsource-parser/stream'
 import type { TranscriptSnapshot } from '../protocol/sessions/schema.ts'
-import { EVENT_STREAM, isMediaType, JSON_TYPE, notBaton, retryAfterMs } from './http.ts'
+import {
+  EVENT_STREAM,
+  isMediaType,
+  JSON_TYPE,
+  notBaton,
+  retryAfterMs,
+  temporaryStatuses,
+} from './http.ts'
 import { Transcript, type TranscriptFrame } from './transcript/fold.ts'
 import { endedBySignal, untilAborted, type Watchdog, watchdog } from './watchdog.ts'
 
@@ -45,8 +52,8 @@ export interface FollowTranscript extends TranscriptSource {
   readonly pause?: (ms: number) => Promise<void>
 }
 /**
- * The error of a request that the service rejected. `status` is the HTTP status; 429, 500, 502, 503
- * and 504 are temporary. `code` is the error code of the service, or `unexpected_response` if the
+ * The error of a request that the service rejected. `status` is the HTTP status; 429, 500, 502, 503,
+ * 504 and 505 are temporary. `code` is the error code of the service, or `unexpected_response` if the
  * response is not from a Baton service. `retry_after_ms` is the wait that the response requests.
  */
 export class TranscriptRefused extends Error {
@@ -139,7 +146,7 @@ export async function* followTranscript(options: FollowTranscript): AsyncGenerat
     } catch (error) {
       if (signal?.aborted) return
       if (error instanceof TranscriptRefused) {
-        if (!passing.has(error.status)) throw error
+        if (!temporaryStatuses.has(error.status)) throw error
         delay = error.retry_after_ms ?? delay
       }
       reason = watch.silent()
@@ -156,7 +163,6 @@ export async function* followTranscript(options: FollowTranscript): AsyncGenerat
   }
 }
 
-const passing: ReadonlySet<number> = new Set([429, 500, 502, 503, 504])
 interface Addresses {
   now(): string
   next(): void

@@ -17,6 +17,7 @@ import {
   pathSegment,
   reportingFailure,
   retryAfterMs,
+  temporaryStatuses,
 } from './http.ts'
 import { orAborted } from './watchdog.ts'
 
@@ -67,8 +68,6 @@ export class BatonError extends Error {
   }
 }
 
-/** HTTP statuses of responses after which a request may be repeated. */
-const RETRIED = new Set([429, 500, 502, 503, 504])
 /** Waits between attempts, in milliseconds: from `first` on, doubled each time up to `last`. */
 const WAIT = { first: 250, last: 4000 } as const
 
@@ -317,7 +316,7 @@ export class Transport {
         })
         if (accepts(answer, attempt)) return await read(answer)
         failure = refusal(answer, await answer.text())
-        if (!RETRIED.has(answer.status)) throw failure
+        if (!temporaryStatuses.has(answer.status)) throw failure
         told = retryAfterMs(answer)
         if (answer.status !== 429) this.next(url)
       } catch (error) {

@@ -125,6 +125,12 @@ t.test(
   },
 )
 
+t.test('a request whose first line arrived in several parts is repeated', async (t) => {
+  const { client, sent } = answered([{ status: 505 }, { status: 200, body: { items: [] } }])
+  t.strictSame(await client.run.list({ external_id: 'x'.repeat(3000) }), { items: [] })
+  t.equal(sent.length, 2)
+})
+
 t.test('pauses grow, and are at least as long as the service requests', async (t) => {
   const { client, waits } = answered([
     { status: 503 },
