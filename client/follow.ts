@@ -65,19 +65,30 @@ export async function* followRun(
   runId: string,
   options: FollowOptions = {},
 ): AsyncGenerator<Frame<RunEventRecord>> {
+  // The run may belong to another project than that of the client, so its record is requested only
+  // if the events do not show whether it has ended.
+  let ended = false
   const over: Over = async (cursor) => {
-    const { status } = await client.run.get({ id: runId })
-    return terminal.has(status) && (await page(client, runId, cursor, 1)).items.length === 0
+    if (!ended && !terminal.has((await client.run.get({ id: runId })).status)) return false
+    return (await page(client, runId, cursor, 1)).items.length === 0
   }
-  yield* follow<RunEventRecord>(
+  const input = { id: runId }
+  const frames = follow<RunEventRecord>(
     client,
     'run.events',
-    { id: runId },
+    input,
     'after_sequence',
     options,
     over,
   )
+  for await (const frame of frames) {
+    if (frame.type === 'run.resumed' || frame.type === 'stream.reset') ended = false
+    else ended ||= ENDS.has(frame.type)
+    yield frame
+  }
 }
+/** The types of the events that end a run. */
+const ENDS: ReadonlySet<string> = new Set(['run.completed', 'run.failed', 'run.cancelled'])
 /**
  * Follows all runs of a project, after a cursor or from now on, until `signal` aborts.
  * @throws BatonError if the service refuses the request (with a 4xx status other than 429), or if

@@ -48,6 +48,8 @@ async function service(
     const after = url.searchParams.get('after_sequence')
     if (url.pathname.endsWith(`/projects/default/runs/${run}`))
       return void answer.end(JSON.stringify({ id: run, status }))
+    if (url.pathname.startsWith('/v1/projects/'))
+      return void answer.writeHead(404).end('{"error":{"code":"not_found","message":"No run."}}')
     if (!/text\/event-stream/.test(request.headers.accept ?? '')) {
       const limit = Number(url.searchParams.get('limit'))
       const items = all.filter(({ sequence }) => sequence > Number(after))
@@ -95,6 +97,18 @@ t.test('yields every event once, in order, and ends with the run', async (t) => 
   })
   t.strictSame(await follow(url), [1000, 1001, 2000, 2001])
   t.strictSame(cursors, [undefined])
+})
+
+t.test('follows a run of another project to its end', async (t) => {
+  const { url } = await service(t, (answer) => {
+    open(answer)
+    answer.end(story.map(frame).join(''))
+  })
+  const other = client({ url, key: 'k', pause, project: 'other' })
+  const types: string[] = []
+  for await (const { type } of followRun(other, run)) types.push(type)
+  t.strictSame(types.at(-1), 'run.completed')
+  t.equal(types.length, story.length)
 })
 
 t.test('continues after the last received event when the connection breaks', async (t) => {
