@@ -42,7 +42,7 @@ export interface PutOptions {
   readonly advanced?: (bytes: number) => void
   readonly signal?: AbortSignal
 }
-/** Name of the header that contains the lease token, for a service with the default brand. */
+/** Name of the header that contains the lease token. A service of any brand accepts this name. */
 const LEASE_HEADER = 'x-service-lease-token'
 /** Milliseconds before an interrupted download continues. */
 const PAUSE_MS = 500

@@ -65,19 +65,30 @@ export async function* followRun(
   runId: string,
   options: FollowOptions = {},
 ): AsyncGenerator<Frame<RunEventRecord>> {
+  // The run may belong to another project than that of the client, so its record is requested only
+  // if the events do not show whether it has ended.
+  let ended = false
   const over: Over = async (cursor) => {
-    const { status } = await client.run.get({ id: runId })
-    return terminal.has(status) && (await page(client, runId, cursor, 1)).items.length === 0
+    if (!ended && !terminal.has((await client.run.get({ id: runId })).status)) return false
+    return (await page(client, runId, cursor, 1)).items.length === 0
   }
-  yield* follow<RunEventRecord>(
+  const input = { id: runId }
+  const frames = follow<RunEventRecord>(
     client,
     'run.events',
-    { id: runId },
+    input,
     'after_sequence',
     options,
     over,
   )
+  for await (const frame of frames) {
+    if (frame.type === 'run.resumed' || frame.type === 'stream.reset') ended = false
+    else ended ||= ENDS.has(frame.type)
+    yield frame
+  }
 }
+/** The types of the events that end a run. */
+const ENDS: ReadonlySet<string> = new Set(['run.completed', 'run.failed', 'run.cancelled'])
 /**
  * Follows all runs of a project, after a cursor or from now on, until `signal` aborts.
  * @throws BatonError if the service refuses the request (with a 4xx status other than 429), or if
@@ -186,6 +197,7 @@ async function* follow<T>(
     const { url } = transport
     const watch = watchdog(silence, signal)
     let reason = 'the server ended the stream'
+    let told: number | undefined
     try {
       const answer = await endedBySignal(transport.fetch)(
         `${url}${path}${queryOf({ ...rest, [parameter]: cursor })}`,
@@ -195,7 +207,7 @@ async function* follow<T>(
         },
       )
       if (!answer.ok) {
-        reason = await reasonToRepeat(transport, url, answer)
+        ;({ reason, told } = await reasonToRepeat(transport, url, answer))
       } else if (answer.body) {
         requireEventStream(url, answer)
         const begins = (after: number) => {
@@ -230,7 +242,7 @@ async function* follow<T>(
       watch.stop()
     }
     options.onReconnect?.(reason)
-    const pause = transport.pause(Math.min(2000, 50 * 2 ** Math.max(0, failures)))
+    const pause = transport.pause(Math.min(2000, 50 * 2 ** Math.max(0, failures)), told)
     await untilAborted(pause, signal)
   }
 }

@@ -25,6 +25,24 @@ export const notBaton = (url: string, answer: Response, expected: string): strin
   `${url} is not the address of a Baton service: it sent ` +
   `${mediaTypeOf(answer) || 'a response without a media type'} instead of ${expected}.`
 
+/**
+ * HTTP statuses of responses after which a request may be repeated. 505 is among them because
+ * uWebSockets.js can answer it when the first line of a request arrives in several parts (issue 1776
+ * of uNetworking/uWebSockets). The request is then not executed.
+ */
+export const temporaryStatuses: ReadonlySet<number> = new Set([429, 500, 502, 503, 504, 505])
+
+/** Maximum wait in milliseconds that a `Retry-After` header can cause. */
+const MAX_RETRY_AFTER_MS = 60_000
+/**
+ * Returns the milliseconds after which a response asks to repeat the request. Returns undefined if
+ * it has no `Retry-After` header with a number of seconds.
+ */
+export function retryAfterMs({ headers }: Response): number | undefined {
+  const seconds = Number(headers.get('retry-after'))
+  return seconds > 0 ? Math.min(seconds * 1000, MAX_RETRY_AFTER_MS) : undefined
+}
+
 /** Returns the error in the body of a response; undefined if the body is not from the service. */
 export function errorIn(text: string) {
   try {

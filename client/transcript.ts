@@ -5,7 +5,14 @@
  */
 import { EventSourceParserStream } from 'eventsource-parser/stream'
 import type { TranscriptSnapshot } from '../protocol/sessions/schema.ts'
-import { EVENT_STREAM, isMediaType, JSON_TYPE, notBaton } from './http.ts'
+import {
+  EVENT_STREAM,
+  isMediaType,
+  JSON_TYPE,
+  notBaton,
+  retryAfterMs,
+  temporaryStatuses,
+} from './http.ts'
 import { Transcript, type TranscriptFrame } from './transcript/fold.ts'
 import { endedBySignal, untilAborted, type Watchdog, watchdog } from './watchdog.ts'
 
@@ -45,18 +52,20 @@ export interface FollowTranscript extends TranscriptSource {
   readonly pause?: (ms: number) => Promise<void>
 }
 /**
- * The error of a request that the service rejected. `status` is the HTTP status; 429, 500, 502, 503
- * and 504 are temporary. `code` is the error code of the service, or `unexpected_response` if the
- * response is not from a Baton service.
+ * The error of a request that the service rejected. `status` is the HTTP status; 429, 500, 502, 503,
+ * 504 and 505 are temporary. `code` is the error code of the service, or `unexpected_response` if the
+ * response is not from a Baton service. `retry_after_ms` is the wait that the response requests.
  */
 export class TranscriptRefused extends Error {
   readonly status: number
   readonly code: string
-  constructor(status: number, code: string, message: string) {
+  readonly retry_after_ms: number | undefined
+  constructor(status: number, code: string, message: string, retryAfterMs?: number) {
     super(message)
     this.name = 'TranscriptRefused'
     this.status = status
     this.code = code
+    this.retry_after_ms = retryAfterMs
   }
 }
 /**
@@ -136,7 +145,10 @@ export async function* followTranscript(options: FollowTranscript): AsyncGenerat
       }
     } catch (error) {
       if (signal?.aborted) return
-      if (error instanceof TranscriptRefused && !passing.has(error.status)) throw error
+      if (error instanceof TranscriptRefused) {
+        if (!temporaryStatuses.has(error.status)) throw error
+        delay = error.retry_after_ms ?? delay
+      }
       reason = watch.silent()
         ? `no data received for ${silence / 1000} s`
         : error instanceof Error
@@ -151,7 +163,6 @@ export async function* followTranscript(options: FollowTranscript): AsyncGenerat
   }
 }
 
-const passing: ReadonlySet<number> = new Set([429, 500, 502, 503, 504])
 interface Addresses {
   now(): string
   next(): void
@@ -193,6 +204,7 @@ async function ask(
     answer.status,
     error?.code ?? 'internal',
     error?.message ?? `${answer.status} ${answer.statusText}`,
+    retryAfterMs(answer),
   )
 }
 

@@ -16,6 +16,8 @@ import {
   notBaton,
   pathSegment,
   reportingFailure,
+  retryAfterMs,
+  temporaryStatuses,
 } from './http.ts'
 import { orAborted } from './watchdog.ts'
 
@@ -66,14 +68,8 @@ export class BatonError extends Error {
   }
 }
 
-/** HTTP statuses of responses after which a request may be repeated. */
-const RETRIED = new Set([429, 500, 502, 503, 504])
-/**
- * Waits between attempts, in milliseconds. `first` is the wait before the second attempt. It is
- * doubled before each later attempt, up to `last`. `told` is the maximum wait that a `Retry-After`
- * header can cause.
- */
-const WAIT = { first: 250, last: 4000, told: 60_000 } as const
+/** Waits between attempts, in milliseconds: from `first` on, doubled each time up to `last`. */
+const WAIT = { first: 250, last: 4000 } as const
 
 interface Request {
   readonly method: string
@@ -130,9 +126,13 @@ export class Transport {
   get fetch(): typeof fetch {
     return this.#options.fetch ?? fetch
   }
-  /** Waits for the given milliseconds, with a jitter of ±25 %. */
-  pause(ms: number): Promise<void> {
-    return this.#pause(ms * (0.75 + Math.random() / 2))
+  /**
+   * Waits for the given milliseconds, with a jitter of ±25 %. If the service has requested a wait
+   * (`told`), waits for this time instead, or up to 25 % longer.
+   */
+  pause(ms: number, told?: number): Promise<void> {
+    const jitter = Math.random() / 4
+    return this.#pause(told === undefined ? ms * (0.75 + 2 * jitter) : told * (1 + jitter))
   }
 
   /**
@@ -305,7 +305,7 @@ export class Transport {
       const faults: unknown[] = []
       let answer: Response | undefined
       let failure: BatonError
-      let wait = Math.min(WAIT.last, WAIT.first * 2 ** (attempt - 1))
+      let told: number | undefined
       try {
         answer = await this.fetch(url + path, {
           ...init,
@@ -316,9 +316,8 @@ export class Transport {
         })
         if (accepts(answer, attempt)) return await read(answer)
         failure = refusal(answer, await answer.text())
-        if (!RETRIED.has(answer.status)) throw failure
-        const after = Number(answer.headers.get('retry-after'))
-        if (Number.isFinite(after) && after > 0) wait = Math.min(after * 1000, WAIT.told)
+        if (!temporaryStatuses.has(answer.status)) throw failure
+        told = retryAfterMs(answer)
         if (answer.status !== 429) this.next(url)
       } catch (error) {
         if (error instanceof BatonError) throw error
@@ -330,7 +329,7 @@ export class Transport {
         this.next(url)
       }
       if (attempt >= tries) throw failure
-      const paused = this.pause(wait)
+      const paused = this.pause(Math.min(WAIT.last, WAIT.first * 2 ** (attempt - 1)), told)
       await (signal ? orAborted(paused, signal) : paused)
     }
   }
@@ -370,19 +369,20 @@ export function reasonOf(error: unknown): string {
 }
 
 /**
- * Returns the reason why a stream must be requested again after an error response. Also switches to
- * the next address, unless the status is 429.
+ * Returns the reason why a stream must be requested again after an error response, and the wait
+ * that the response requests, in milliseconds. Also switches to the next address, unless the status
+ * is 429.
  * @throws BatonError for a 4xx status other than 429.
  */
 export async function reasonToRepeat(
   transport: Transport,
   url: string,
   answer: Response,
-): Promise<string> {
+): Promise<{ readonly reason: string; readonly told: number | undefined }> {
   const refused = refusal(answer, await answer.text())
   if (answer.status < 500 && answer.status !== 429) throw refused
   if (answer.status !== 429) transport.next(url)
-  return refused.message
+  return { reason: refused.message, told: retryAfterMs(answer) }
 }
 
 /**

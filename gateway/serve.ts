@@ -50,13 +50,16 @@ export interface Service {
   stopping: boolean
 }
 
+/** The header of a response to a request without a valid credential. */
+const CHALLENGE = { 'WWW-Authenticate': 'Bearer' } as const
 /** The status, in logs and metrics, of a request whose client disconnected before the response. */
 const ABORTED = 499
 
 /**
  * Converts a refusal to its HTTP response. A refusal with an unknown code is answered with 503. A
  * response with status 503, or with status 429 and a known delay, has a `Retry-After` header in
- * seconds.
+ * seconds. A response to a request without a valid credential names the scheme of credentials, which
+ * HTTP requires (RFC 9110, section 11.6.1).
  */
 export function answerOf(refusal: Refusal): Answer {
   // During an upgrade, a shard owner of a newer release may return a code that this gateway does
@@ -68,6 +71,7 @@ export function answerOf(refusal: Refusal): Answer {
   return {
     status,
     body: errorBody(refusal),
+    ...(refusal.refused === 'unauthorized' && { headers: CHALLENGE }),
     ...(passes && {
       headers: {
         'Retry-After': String(typeof after === 'number' ? Math.max(1, Math.ceil(after)) : 1),

@@ -3,6 +3,7 @@
  * Commands that start a server are in `nodes/`.
  */
 import { type Command, InvalidArgumentError } from 'commander'
+import { api } from '../../protocol/api.ts'
 import { isId } from '../../protocol/ids.ts'
 import { followChannel, followRun, type StreamReset } from '../follow.ts'
 import { addArtifacts } from './artifacts/artifacts.ts'
@@ -85,13 +86,17 @@ function addFollow(program: Command, shell: Shell): void {
         onReconnect: (reason: string) => shell.note(`(${reason}; reconnecting)`),
       }
       const baton = clientFor(command, shell.env)
+      // Like `requireService`, but without a request for an invalid id.
+      await (isId(id, 'channel')
+        ? baton.channel.get({ id })
+        : baton.transport.call(api['run.events'], { id, limit: 1 }))
       let last = ''
       const show = (type: string, data: unknown, line: () => string) => {
         if (type === 'stream.reset') shell.note(RESETS[(data as StreamReset).reason])
         else if (json) shell.print(JSON.stringify(data))
         else if (type === 'generation.delta') return
         else shell.print(line())
-        last = type
+        if (Object.hasOwn(ENDS, type)) last = type
       }
       if (isId(id, 'channel'))
         for await (const { data, type } of followChannel(baton, id, options))

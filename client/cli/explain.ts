@@ -17,11 +17,10 @@ export function explain(error: unknown, env: Environment): string | undefined {
   // Errors with a path concern a file that the user named. Errors of open files have no path.
   if (isSystemError(error) && (error.path !== undefined || FILE_CALLS.has(error.syscall)))
     return error.message
-  if (error instanceof WorkerError)
-    return `${error.message}.${error.code === 'refused' ? ` ${whereKeys(env)}` : ''}`.replace(
-      /\.\./g,
-      '.',
-    )
+  if (error instanceof WorkerError) {
+    const next = workerAdvice(error, env)
+    return `${error.message}.${next === '' ? '' : ` ${next}`}`.replace(/\.\./g, '.')
+  }
   if (!(error instanceof BatonError)) return undefined
   const { code, status, message, details, request_id } = error
   if (code === 'unreachable')
@@ -42,6 +41,12 @@ export function explain(error: unknown, env: Environment): string | undefined {
   return lines.join('\n')
 }
 
+/** Returns the next step after the rejection of a worker's upgrade; otherwise an empty text. */
+function workerAdvice({ status }: WorkerError, env: Environment): string {
+  if (status === 401) return whereKeys(env)
+  if (status === 404) return 'Check --project; `baton project list` shows the existing projects.'
+  return status === 403 ? (advice['permission_denied'] ?? '') : ''
+}
 const whereKeys = (env: Environment): string =>
   'Pass a key with --key or BATON_KEY, or sign in again with `baton login` if the key is from a ' +
   'profile of yours. ' +

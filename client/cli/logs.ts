@@ -82,6 +82,8 @@ export function addRunLogs(program: Command, shell: Shell): void {
         after = newest.at(-1)?.sequence ?? 0
       }
       if (follow) {
+        // Like `requireService`, but without a request for an invalid id.
+        await client.run.get({ id })
         const onReconnect = (reason: string) => shell.note(`(${reason}; reconnecting)`)
         for await (const { data } of followLogs(client, id, filters, { after, onReconnect }))
           show(data)

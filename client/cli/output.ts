@@ -49,14 +49,13 @@ export function itemsOf(reply: unknown): readonly JsonObject[] | undefined {
  * Formats a reply.
  * @param width columns of the terminal.
  * @param zone time zone of times in tables.
- * @throws Mistake if the reply lacks the requested field.
+ * @throws Mistake if no record of the reply has the requested field.
  */
 export function formatReply(reply: unknown, format: Format, width: number, zone?: string): string {
   if (format === 'json') return escapeControls(JSON.stringify(reply, null, 2))
   const items = itemsOf(reply)
   if (isFieldFormat(format)) {
-    const path = format.slice(FIELD.length)
-    return (items ?? [reply]).map((record) => memberOf(record, path)).join('\n')
+    return fieldOf(items ?? [reply], format.slice(FIELD.length))
   }
   if (format === 'yaml' || items === undefined)
     // Only one line break is removed, because others at the end can belong to a text.
@@ -67,22 +66,37 @@ export function formatReply(reply: unknown, format: Format, width: number, zone?
 }
 
 /**
- * Returns a field as plain text; objects and lists as JSON.
+ * Returns a field of each record as plain text, one line per record; objects and lists as JSON. The
+ * line of a record without the field is empty, because fields can be optional.
  * @param path field names separated by dots.
- * @throws Mistake if there is no such field.
+ * @throws Mistake if there are records, and none of them has the field.
  */
-function memberOf(record: unknown, path: string): string {
+function fieldOf(records: readonly unknown[], path: string): string {
+  const found = records.map((record) => memberOf(record, path))
+  const [first] = found
+  if (first && found.every((one) => 'fields' in one)) {
+    const known = 'fields' in first ? first.fields.join(', ') : ''
+    throw new Mistake(
+      `The response has no field ${path}.${known === '' ? '' : ` Its fields are: ${known}.`}`,
+    )
+  }
+  return found
+    .map((one) => ('fields' in one ? undefined : one.value))
+    .map((value) => (typeof value === 'string' ? value : (JSON.stringify(value) ?? '')))
+    .join('\n')
+}
+/** Returns the value at a path, or the names of the fields in the place of a missing one. */
+function memberOf(
+  record: unknown,
+  path: string,
+): { readonly value: unknown } | { readonly fields: readonly string[] } {
   let value = record
   for (const name of path.split('.')) {
-    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, name)) {
-      const known = isJsonObject(value) ? Object.keys(value).join(', ') : ''
-      throw new Mistake(
-        `The response has no field ${path}.${known === '' ? '' : ` Its fields are: ${known}.`}`,
-      )
-    }
+    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, name))
+      return { fields: isJsonObject(value) ? Object.keys(value) : [] }
     value = (value as JsonObject)[name]
   }
-  return typeof value === 'string' ? value : JSON.stringify(value)
+  return { value }
 }
 
 /**

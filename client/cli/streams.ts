@@ -2,7 +2,7 @@
 import { type Command, InvalidArgumentError } from 'commander'
 import { streamTopics } from '../../protocol/streams/rows.ts'
 import { followStreams, type StreamSubscription } from '../streams/follow.ts'
-import { clientFor, connected } from './connection/connection.ts'
+import { clientFor, connected, requireService } from './connection/connection.ts'
 import type { Shell } from './shell.ts'
 
 /**
@@ -34,6 +34,7 @@ export function addStreams(program: Command, shell: Shell): void {
     shell.guarded(async (wanted: readonly StreamSubscription[]) => {
       const baton = clientFor(command, shell.env)
       const { project } = baton.transport
+      await requireService(baton)
       for await (const frame of followStreams(
         baton,
         wanted.map((one) => ({ project, ...one })),

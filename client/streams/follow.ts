@@ -48,13 +48,14 @@ export async function* followStreams(
     const watch = watchdog(silence, signal)
     let reason = 'the server ended the stream'
     let pause: number | undefined
+    let told: number | undefined
     try {
       const answer = await endedBySignal(transport.fetch)(
         `${url}${STREAMS_PATH}`,
         streamRequest([...open.values()], transport.headers, watch.signal),
       )
       if (!answer.ok) {
-        reason = await reasonToRepeat(transport, url, answer)
+        ;({ reason, told } = await reasonToRepeat(transport, url, answer))
       } else if (answer.body) {
         requireEventStream(url, answer)
         for await (const frames of readStream(answer.body, watch.alive, (ms) => (pause = ms)))
@@ -78,8 +79,8 @@ export async function* followStreams(
     }
     if (open.size === 0 || signal?.aborted) return
     onReconnect?.(reason)
-    const paused = transport.pause(pause ?? Math.min(2000, 50 * 2 ** Math.max(0, failures)))
-    await untilAborted(paused, signal)
+    const ms = pause ?? Math.min(2000, 50 * 2 ** Math.max(0, failures))
+    await untilAborted(transport.pause(ms, told), signal)
   }
 }
 const duplicate = (): BatonError => {

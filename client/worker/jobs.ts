@@ -65,8 +65,14 @@ export class Jobs {
   get leases(): readonly string[] {
     return [...this.#running.keys()]
   }
+  /**
+   * Number of free slots. A worker without actions has none: the service would assign it the jobs
+   * of all actions.
+   */
   get free(): number {
-    return Math.max(0, this.#world.concurrency - this.#running.size)
+    const { actions, concurrency } = this.#world
+    const slots = Object.keys(actions).length === 0 ? 0 : concurrency
+    return Math.max(0, slots - this.#running.size)
   }
 
   /**

@@ -78,7 +78,7 @@ export interface WorkerOptions {
   readonly environment_id?: string
   /** Capabilities of the worker in addition to its actions, shown in lists of workers. */
   readonly capabilities?: readonly string[]
-  /** Handlers by action name. The worker claims jobs of these actions. */
+  /** Handlers by action name. The worker claims only jobs of these actions. */
   readonly actions: Readonly<Record<string, Action>>
   /**
    * Opens terminals in the worker's environment. A worker with this option should also announce the
@@ -104,14 +104,16 @@ export interface WorkerOptions {
  * The error with which a worker ended, or with which its options were rejected. `code` is the code
  * of the `error` frame that the service sent; `refused` when the service permanently rejects the
  * WebSocket upgrade, or the socket cannot be created; `invalid_options` for an address or a key
- * that cannot be used.
+ * that cannot be used. `status` is the HTTP status of a rejected upgrade.
  */
 export class WorkerError extends Error {
   readonly code: string
-  constructor(code: string, message: string) {
+  readonly status: number | undefined
+  constructor(code: string, message: string, status?: number) {
     super(message)
     this.name = 'WorkerError'
     this.code = code
+    this.status = status
   }
 }
 /** The reason why a worker ended. */

@@ -160,7 +160,7 @@ export class ReconnectingSocket {
         `${url} ${status === 0 ? 'does not respond' : `returned ${status}`}${reason === '' ? '' : `: ${reason}`}`,
       )
     this.close(1000)
-    this.#events.refused(new WorkerError('refused', `${verdict} (${status} from ${url})`))
+    this.#events.refused(new WorkerError('refused', `${verdict} (${status} from ${url})`, status))
   }
   #failed(reason: string): void {
     for (const name of [...this.#timers.keys()]) this.#cancel(name)

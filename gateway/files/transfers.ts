@@ -9,7 +9,7 @@ import type { Refusal } from '../../protocol/errors.ts'
 import { type Call, type Edge, MAX_BODY_BYTES, operationOf, type Routed } from '../call.ts'
 import { downloadArtifact, sendArtifact } from '../commands/artifacts/read.ts'
 import {
-  leaseHeader,
+  leaseHeaders,
   MAX_FORM_OVERHEAD_BYTES,
   receiveArtifact,
 } from '../commands/artifacts/upload.ts'
@@ -54,7 +54,7 @@ export function receptionOf(
   const { verb, shape } = row
   const further =
     shape.upload === 'streamed'
-      ? [leaseHeader(brand)]
+      ? leaseHeaders(brand)
       : verb === 'blob'
         ? CONTENT_HEADERS
         : verb === 'query' && shape.body

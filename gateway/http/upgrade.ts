@@ -61,6 +61,7 @@ export function rejectUpgrade(
   res.cork(() => {
     res.writeStatus(`${status} ${STATUS_CODES[status]}`).writeHeader('X-Request-ID', request_id)
     if (retry_after !== undefined) res.writeHeader('Retry-After', String(retry_after))
+    if (status === 401) res.writeHeader('WWW-Authenticate', 'Bearer')
     res.writeHeader('Content-Type', 'application/json').end(utf8(JSON.stringify(body)), true)
   })
 }

@@ -48,6 +48,8 @@ async function service(
     const after = url.searchParams.get('after_sequence')
     if (url.pathname.endsWith(`/projects/default/runs/${run}`))
       return void answer.end(JSON.stringify({ id: run, status }))
+    if (url.pathname.startsWith('/v1/projects/'))
+      return void answer.writeHead(404).end('{"error":{"code":"not_found","message":"No run."}}')
     if (!/text\/event-stream/.test(request.headers.accept ?? '')) {
       const limit = Number(url.searchParams.get('limit'))
       const items = all.filter(({ sequence }) => sequence > Number(after))
@@ -95,6 +97,18 @@ t.test('yields every event once, in order, and ends with the run', async (t) => 
   })
   t.strictSame(await follow(url), [1000, 1001, 2000, 2001])
   t.strictSame(cursors, [undefined])
+})
+
+t.test('follows a run of another project to its end', async (t) => {
+  const { url } = await service(t, (answer) => {
+    open(answer)
+    answer.end(story.map(frame).join(''))
+  })
+  const other = client({ url, key: 'k', pause, project: 'other' })
+  const types: string[] = []
+  for await (const { type } of followRun(other, run)) types.push(type)
+  t.strictSame(types.at(-1), 'run.completed')
+  t.equal(types.length, story.length)
 })
 
 t.test('continues after the last received event when the connection breaks', async (t) => {
@@ -256,6 +270,46 @@ t.test('an abort ends the check for the end, and a pause', async (t) => {
   t.strictSame(await followRun(client(a), run, { signal: a.signal }).next(), done)
   t.strictSame(await followStreams(client(b), [{ id: 'a', topic: 'runs' }], b).next(), done)
   t.strictSame(await followTranscript({ ...c, session_id: 's' }).next(), done)
+})
+
+t.test('a stream is requested again after the wait that the service requests', async (t) => {
+  const limited = async () =>
+    new Response('{"error":{"code":"rate_limit_exceeded","message":"Too many requests."}}', {
+      status: 429,
+      headers: { 'retry-after': '20' },
+    })
+  const waitOf = async (
+    follow: (options: {
+      readonly url: string
+      readonly key: string
+      readonly fetch: typeof fetch
+      readonly signal: AbortSignal
+      readonly pause: (ms: number) => Promise<void>
+    }) => AsyncGenerator<unknown>,
+  ) => {
+    const stop = new AbortController()
+    let waited = 0
+    const pause = async (ms: number) => {
+      waited = ms
+      stop.abort()
+    }
+    await follow({
+      url: 'http://a.test',
+      key: 'k',
+      fetch: limited,
+      signal: stop.signal,
+      pause,
+    }).next()
+    return waited
+  }
+  for (const wait of [
+    await waitOf((options) => followRun(client(options), run, options)),
+    await waitOf((options) =>
+      followStreams(client(options), [{ id: 'a', topic: 'runs' }], options),
+    ),
+    await waitOf((options) => followTranscript({ ...options, session_id: 's' })),
+  ])
+    t.ok(wait >= 20_000 && wait <= 25_000, String(wait))
 })
 
 t.test('the timeline is read in pages', async (t) => {

@@ -141,6 +141,15 @@ export function connectionOf(flags: ConnectionFlags, env: Environment): Connecti
   }
 }
 
+/**
+ * Checks that the service responds, before a command follows a stream. A stream is requested again
+ * and again, so the command would neither end nor explain a wrong address.
+ * @throws BatonError if the service refuses the request or does not respond.
+ */
+export async function requireService(baton: Client): Promise<void> {
+  await baton.project.list({ limit: 1 })
+}
+
 function ownerKey(env: Environment): string | undefined {
   const file = keyFiles(env).find((name) => existsSync(name))
   if (file === undefined) return undefined

@@ -12,7 +12,7 @@ import { type Code, errors } from '../../../protocol/errors.ts'
 import { plainText } from '../../plain.ts'
 import { followStreams, type StreamMessage } from '../../streams/follow.ts'
 import { BatonError } from '../../transport.ts'
-import { clientFor, connected } from '../connection/connection.ts'
+import { clientFor, connected, requireService } from '../connection/connection.ts'
 import type { Shell } from '../shell.ts'
 import { environmentId } from './find.ts'
 
@@ -49,6 +49,7 @@ export function addLogs(parent: Command, shell: Shell): void {
         if (content !== '') shell.print(plainText(content.replace(/\n$/, '')))
         return
       }
+      await requireService(client)
       const frames = followStreams(
         client,
         [

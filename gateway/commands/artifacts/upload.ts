@@ -25,8 +25,14 @@ import { type Lease, type Reservation, reserveUpload, type UploadContext } from 
 /** Maximum size of a form without its file, in bytes: delimiters, headers and other fields. */
 export const MAX_FORM_OVERHEAD_BYTES = 262_144
 
-/** The name of the header with the lease token of a worker, in lower case. */
-export const leaseHeader = (brand: string): string => `x-${brand.toLowerCase()}-lease-token`
+/**
+ * The names of the headers with the lease token of a worker, in lower case. Workers that do not know
+ * the brand of the installation send the header of the default brand.
+ */
+export const leaseHeaders = (brand: string): readonly string[] => [
+  `x-${brand.toLowerCase()}-lease-token`,
+  'x-service-lease-token',
+]
 
 const NO_FILE = refuseFields({ field: 'file', message: 'is required' })
 const TWO_FILES = refuseFields({ field: 'file', message: 'appears more than once' })
@@ -72,7 +78,9 @@ async function admitUpload(edge: Edge, call: Call, upload: Upload): Promise<Answ
   const { world } = edge
   const { incoming } = call
   const project = scopeId(edge, call)
-  const token = incoming.further(leaseHeader(world.settings.brand))
+  const token = leaseHeaders(world.settings.brand)
+    .map((name) => incoming.further(name))
+    .find((given) => given !== undefined)
   const refused = denied(edge, call, token !== undefined)
   if (refused) return refused
   const type = incoming.header('content-type')

@@ -79,6 +79,9 @@ t.test('one field is plain text, one line per record', async (t) => {
   t.equal(formatReply(runs, 'field=id', 20), 'run_01\nrun_02')
   t.equal(formatReply(runs.items[0], 'field=input.a', 20), '1')
   t.equal(formatReply(runs.items[0], 'field=tags', 20), '["a","b"]')
+  t.equal(formatReply(runs, 'field=input.a', 20), '1\n', 'the field is optional')
+  t.equal(formatReply({ items: [] }, 'field=input', 20), '')
+  t.throws(() => formatReply(runs, 'field=nothing', 20), /no field nothing\. Its fields are: /)
   t.throws(() => formatReply(runs.items[1], 'field=input', 20), {
     name: 'Mistake',
     message: 'The response has no field input. Its fields are: id, status, created_at.',

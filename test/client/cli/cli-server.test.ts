@@ -61,12 +61,27 @@ t.test('a refused subscription sets the exit code of streams', async (t) => {
     ['subscription.ended', 0],
   ] as const) {
     const frame = { subscription: 'run=run_1', event, data: {} }
-    const baton = await commandsTo(t, (_, answer) => {
+    const baton = await commandsTo(t, ({ method }, answer) => {
+      if (method === 'GET') return void answer.end('{"items":[],"has_more":false}')
       answer.writeHead(200, { 'content-type': 'text/event-stream' })
       answer.end(`data: ${JSON.stringify(frame)}\n\n`)
     })
     const { code, out } = await baton(['streams', 'run=run_1'])
     t.strictSame([code, JSON.parse(out)], [expected, frame])
+  }
+})
+
+t.test('a command that follows ends if no service responds', async (t) => {
+  const baton = commandRunner({ url: 'http://127.0.0.1:1', key: 'bat_k' }, t.testdir({}))
+  for (const words of [
+    ['follow', 'run_1'],
+    ['logs', 'run_1', '--follow'],
+    ['streams', 'runs'],
+    ['env', 'logs', 'env_1', '--follow'],
+  ]) {
+    const { code, notes } = await baton(words)
+    t.equal(code, 1, words.join(' '))
+    t.match(notes, /^http:\/\/127\.0\.0\.1:1 does not respond: .*\nIs the server running\?/)
   }
 })
 

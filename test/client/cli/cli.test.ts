@@ -297,10 +297,13 @@ t.test('errors suggest the next step', async (t) => {
     /conflict: No\.\n {2}\{"status":"completed"\}$/,
   )
   t.match(told(new BatonError(500, 'internal', 'Oh.', undefined, 'req_1')), /Request id: req_1/)
+  t.match(told(new WorkerError('refused', 'No such key (401 from ws://x)', 401)), /root\.key/)
   t.match(
-    told(new WorkerError('refused', 'The service does not accept the key (401 from ws://x)')),
-    /root\.key/,
+    told(new WorkerError('refused', 'The project does not exist (404 from ws://x)', 404)),
+    /ws:\/\/x\)\. Check --project; `baton project list`/,
   )
+  t.match(told(new WorkerError('refused', 'No permission', 403)), /`baton permission list`/)
+  t.equal(told(new WorkerError('refused', 'ws://x cannot be dialled')), 'ws://x cannot be dialled.')
   t.equal(told(new Error('a bug')), undefined, 'an unexpected error keeps its stack')
 })
 

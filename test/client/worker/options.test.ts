@@ -92,7 +92,7 @@ t.test('a registration that the service cannot accept ends the worker', async (t
 })
 
 t.test('a worker that was registered before repeats a rejected registration', async (t) => {
-  const { clock, worker, peers, peer } = stand({ actions: {} })
+  const { clock, worker, peers, peer } = stand({ actions: { send: () => ({}) } })
   void worker.start()
   peer().accept()
   peer().events.closed(1012, '')
@@ -103,4 +103,19 @@ t.test('a worker that was registered before repeats a rejected registration', as
   t.equal(peers.length, 3)
   peer().accept()
   t.equal(peer().all('jobs.claim').length, 1)
+})
+
+t.test('a worker without actions claims no jobs, and returns one that it receives', async (t) => {
+  const { clock, worker, peer } = stand({ actions: {} })
+  void worker.start()
+  peer().accept()
+  peer().say({ type: 'work.available' })
+  await clock.pass(20_000)
+  t.equal(peer().last('worker.register').available_slots, 0)
+  t.strictSame(peer().all('jobs.claim'), [])
+  peer().say({ type: 'jobs.claimed', jobs: [jobOf('send')] })
+  await settled()
+  t.match(peer().last('job.report'), { status: 'failed', error_type: 'WorkerOverCapacity' })
+  peer().acknowledge()
+  t.match(await worker.drain(), { reason: 'drained' })
 })

@@ -19,3 +19,8 @@ t.test('temporary refusals name a delay in whole seconds', async (t) => {
   })
   t.equal(answerOf(refuse('not_found')).headers, undefined)
 })
+
+t.test('a refusal of a credential names the scheme of credentials', async (t) => {
+  t.strictSame(answerOf(refuse('unauthorized')).headers, { 'WWW-Authenticate': 'Bearer' })
+  t.equal(answerOf(refuse('permission_denied')).headers, undefined)
+})

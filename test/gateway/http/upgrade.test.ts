@@ -16,20 +16,25 @@ const paths = {
   terminal: '/v1/projects/default/environments/env_01AAAAAAAAAAAAAAAAAAAAAA0C/terminal',
 }
 const get = (path: string, headers: Record<string, string>, port = it.port) =>
-  new Promise<{ status: number | undefined; id: string; retry?: string | undefined }>(
-    (resolve, reject) => {
-      http
-        .get({ host: '127.0.0.1', port, path, agent: false, headers }, (answer) => {
-          answer.resume()
-          resolve({
-            status: answer.statusCode,
-            id: String(answer.headers['x-request-id']),
-            ...('retry-after' in answer.headers && { retry: answer.headers['retry-after'] }),
-          })
+  new Promise<{
+    status: number | undefined
+    id: string
+    retry?: string | undefined
+    scheme?: string | undefined
+  }>((resolve, reject) => {
+    http
+      .get({ host: '127.0.0.1', port, path, agent: false, headers }, (answer) => {
+        answer.resume()
+        const { 'retry-after': retry, 'www-authenticate': scheme } = answer.headers
+        resolve({
+          status: answer.statusCode,
+          id: String(answer.headers['x-request-id']),
+          ...(retry !== undefined && { retry }),
+          ...(scheme !== undefined && { scheme }),
         })
-        .on('error', reject)
-    },
-  )
+      })
+      .on('error', reject)
+  })
 
 t.test('the answer contains the id of the request, which is in the log', async (t) => {
   const requests = [
@@ -47,7 +52,8 @@ t.test('the answer contains the id of the request, which is in the log', async (
       t.not(second.id, first.id, what)
       t.match(it.logs.at(-1), { event: 'upgrade_refused', status, request_id: second.id }, what)
       const given = await get(path, { ...headers, 'x-request-id': 'trace-7' })
-      t.strictSame(given, { status, id: 'trace-7' }, what)
+      const scheme = status === 401 && { scheme: 'Bearer' }
+      t.strictSame(given, { status, id: 'trace-7', ...scheme }, what)
       const invalid = await get(path, { ...headers, 'x-request-id': 'two words' })
       t.match(invalid.id, /^req_\w+$/, what)
     }

@@ -112,3 +112,21 @@ t.test('a superseded lease publishes nothing', async (t) => {
   t.equal(events.filter(({ event_type }) => event_type === 'artifact.created').length, 1)
   second.close()
 })
+
+t.test(
+  'an installation with another brand accepts the header of its brand and the usual one',
+  async (t) => {
+    const acme = await service({ ...hasty, BATON_BRAND: 'Acme' })
+    t.teardown(() => acme.stop())
+    const worker = await acme.worker({ action_names: ['make'] })
+    const run = await start(acme, 'make')
+    const { lease_token } = await worker.job()
+    const upload = artifactClient(acme.url, acme.key)
+    for (const brand of ['acme', 'service']) {
+      const headers = { [`x-${brand}-lease-token`]: String(lease_token) }
+      const { status, body } = await upload.put(brand, Buffer.from('x'), { headers })
+      t.match([status, body['run_id']], [201, run['id']], brand)
+    }
+    worker.close()
+  },
+)
