@@ -17,6 +17,7 @@ import {
   metadata,
   type Trigger,
 } from '../../protocol/loops/schema.ts'
+import { missingSecret } from '../../protocol/loops/secrets.ts'
 import { reservedTags } from '../../protocol/naming.ts'
 import { isEmpty } from '../../protocol/rules/json-object.ts'
 import type { Cause, Decision } from '../actor.ts'
@@ -79,6 +80,14 @@ function unreserved(
       )
     : undefined
 }
+/** Returns the faults of placeholders for which no secret is stored. */
+const unknownSecrets = (
+  given: Saving['secrets'] = {},
+  before: LoopState['secrets'] = {},
+): FieldError[] =>
+  Object.entries(given).flatMap(([key, secret]) =>
+    secret === true && getOwn(before, key) === undefined ? [missingSecret(key)] : [],
+  )
 /**
  * Returns the sealed secrets after a change, without the secrets of removed triggers. Returns
  * undefined if the request does not change the secrets.
@@ -179,6 +188,7 @@ export function update(
     ...reservedTags(input.tags, options.brand),
     ...(touched || input.agent_id !== undefined ? checkLoop(whole) : []),
     ...(status === 'active' && !hasSteps(whole) ? [needsSteps] : []),
+    ...unknownSecrets(input.secrets, state.secrets),
   ]
   if (faults.length > 0) return refuseFields(...faults)
   const refused = unreserved(input.triggers, state, input.reserved, cause.at)
