@@ -9,6 +9,7 @@ import type { InteractionEvent } from '../../protocol/interactions/events.ts'
 import {
   currentResponses,
   isSatisfied,
+  leavesNoReviewer,
   outcomeOf,
   reviewersOf,
   roundOf,
@@ -70,6 +71,12 @@ export function respond(
           { response_id: mine.id },
           'You have already answered; the first answer counts.',
         )
+  if (leavesNoReviewer(record, [...before.map((one) => one.responder_user_id), person]))
+    return refuse(
+      'forbidden',
+      undefined,
+      'With this answer no reviewer would be left, because reviewers cannot review their own answer.',
+    )
   const faults = checkValue(record.spec, value)
   if (faults.length > 0) return refuseFields(...faults)
 
