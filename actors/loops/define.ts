@@ -16,6 +16,7 @@ import {
   type Loop,
   metadata,
   type Trigger,
+  triggerKey,
 } from '../../protocol/loops/schema.ts'
 import { missingSecret } from '../../protocol/loops/secrets.ts'
 import { reservedTags } from '../../protocol/naming.ts'
@@ -88,6 +89,39 @@ const unknownSecrets = (
   Object.entries(given).flatMap(([key, secret]) =>
     secret === true && getOwn(before, key) === undefined ? [missingSecret(key)] : [],
   )
+/**
+ * Returns the faults of triggers whose handle would no longer require signed requests, because the
+ * key changes to which the secret belongs. A change that contains the settings states whether the
+ * secret is still required.
+ */
+function unsignedHandles(
+  { triggers = [], settings }: UpdateLoop,
+  { record, secrets }: LoopState,
+): FieldError[] {
+  if (settings !== undefined) return []
+  const signed = new Map(
+    (record?.triggers ?? []).flatMap((trigger, index) => {
+      const key = triggerKey(trigger, index)
+      const handle = trigger.kind === 'http' ? trigger.config?.http_handle : undefined
+      return handle !== undefined && Object.hasOwn(secrets, key) ? [[handle, key] as const] : []
+    }),
+  )
+  return triggers.flatMap((trigger, index) => {
+    const handle = trigger.kind === 'http' ? trigger.config?.http_handle : undefined
+    const key = handle === undefined ? undefined : signed.get(handle)
+    return key === undefined || Object.hasOwn(secrets, triggerKey(trigger, index))
+      ? []
+      : [
+          {
+            field: `triggers[${index}].key`,
+            message:
+              `the signing secret of this handle is stored for ${key}; give the settings too, ` +
+              'with a secret for the new key, or without one to accept unsigned requests',
+            actual: triggerKey(trigger, index),
+          },
+        ]
+  })
+}
 /**
  * Returns the sealed secrets after a change, without the secrets of removed triggers. Returns
  * undefined if the request does not change the secrets.
@@ -189,6 +223,7 @@ export function update(
     ...(touched || input.agent_id !== undefined ? checkLoop(whole) : []),
     ...(status === 'active' && !hasSteps(whole) ? [needsSteps] : []),
     ...unknownSecrets(input.secrets, state.secrets),
+    ...unsignedHandles(input, state),
   ]
   if (faults.length > 0) return refuseFields(...faults)
   const refused = unreserved(input.triggers, state, input.reserved, cause.at)

@@ -142,30 +142,6 @@ t.test('a custom handle belongs to one loop, and a secret requires a signature',
   t.match(heir.body, { triggers: [{ config: { http_handle: 'deploys' } }] })
 })
 
-t.test('the placeholder of a secret is refused where no secret is stored', async (t) => {
-  const body = { name: 'Copied', steps: nap(), triggers: [{ kind: 'http', key: 'in' }] }
-  const signedBy = (key: string, signing_secret: string) => ({
-    settings: { http_triggers: { [key]: { signing_secret } } },
-  })
-  const fields = (key: string) => ({
-    details: { fields: [{ field: `settings.http_triggers.${key}.signing_secret` }] },
-  })
-  const copy = { ...body, ...signedBy('in', '[redacted]') }
-  t.match(await s.refused('loop.create', copy, 400, 'bad_request'), fields('in'))
-  const { id } = await s.ok('loop.create', { ...body, ...signedBy('in', 'a secret of it') })
-  const renamed = {
-    id,
-    triggers: [{ kind: 'http', key: 'out' }],
-    ...signedBy('out', '[redacted]'),
-  }
-  t.match(await s.refused('loop.update', renamed, 400, 'bad_request'), fields('out'))
-  await s.ok('loop.update', { ...renamed, ...signedBy('out', 'a secret of it') })
-  t.match(
-    await s.ok('loop.update', { id, ...signedBy('out', '[redacted]') }),
-    signedBy('out', '[redacted]'),
-  )
-})
-
 t.test('a secret that is the base64 of 32 bytes is decoded to these bytes', async (t) => {
   const key = Buffer.from(Array.from({ length: 32 }, (_, at) => at))
   const settings = { http_triggers: { in: { signing_secret: key.toString('base64') } } }
