@@ -9,12 +9,17 @@ import type { InteractionEvent } from '../../protocol/interactions/events.ts'
 import {
   currentResponses,
   isSatisfied,
+  leavesNoReviewer,
   outcomeOf,
   reviewersOf,
   roundOf,
 } from '../../protocol/interactions/resolve.ts'
 import type { ByLink, CallerRoles } from '../../protocol/interactions/rows.ts'
-import type { Interaction, Response } from '../../protocol/interactions/schema.ts'
+import {
+  type Interaction,
+  interactionLimits,
+  type Response,
+} from '../../protocol/interactions/schema.ts'
 import type { Cause, Decision, Tell } from '../actor.ts'
 import { refuseApproval } from './approval.ts'
 import { conclude, recordReply } from './settle.ts'
@@ -34,12 +39,6 @@ function closed(
     ? undefined
     : refuse('conflict', { status }, `The interaction is ${status}; it must be ${wanted}.`)
 }
-
-/**
- * Maximum number of characters of an interaction as JSON, and maximum number of its review rounds.
- * The size is limited because every read returns the whole interaction.
- */
-const INTERACTION_LIMITS = { size: 1024 * 1024, rounds: 100 } as const
 
 /**
  * Records the answer of a target. The answer that satisfies the policy completes the interaction or
@@ -72,6 +71,12 @@ export function respond(
           { response_id: mine.id },
           'You have already answered; the first answer counts.',
         )
+  if (leavesNoReviewer(record, [...before.map((one) => one.responder_user_id), person]))
+    return refuse(
+      'forbidden',
+      undefined,
+      'With this answer no reviewer would be left, because reviewers cannot review their own answer.',
+    )
   const faults = checkValue(record.spec, value)
   if (faults.length > 0) return refuseFields(...faults)
 
@@ -92,11 +97,11 @@ export function respond(
   const answered: InteractionEvent = { type: 'interaction.responded', id: record.id, response }
   const after: Interaction = { ...record, responses: [...record.responses, response] }
   const size = JSON.stringify(after).length
-  if (size > INTERACTION_LIMITS.size)
+  if (size > interactionLimits.size)
     return refuse(
       'conflict',
-      { limit: INTERACTION_LIMITS.size, actual: size },
-      `With this answer the interaction would have ${size} characters, but at most ${INTERACTION_LIMITS.size} ` +
+      { limit: interactionLimits.size, actual: size },
+      `With this answer the interaction would have ${size} characters, but at most ${interactionLimits.size} ` +
         `are allowed. Shorten the answer, or refer to large content instead of including it.`,
     )
   const consumerTells = tellOf(after, response)
@@ -209,10 +214,10 @@ export function review(
   const reviewer = { user_id: person }
   const said = comment !== undefined && { comment }
   if (action === 'request_changes') {
-    if (round >= INTERACTION_LIMITS.rounds)
+    if (round >= interactionLimits.rounds)
       return refuse(
         'conflict',
-        { limit: INTERACTION_LIMITS.rounds },
+        { limit: interactionLimits.rounds },
         `This is round ${round}, the last one. Accept the answer, or cancel the interaction and create a new one.`,
       )
     return {

@@ -16,7 +16,9 @@ import {
   type Loop,
   metadata,
   type Trigger,
+  triggerKey,
 } from '../../protocol/loops/schema.ts'
+import { missingSecret } from '../../protocol/loops/secrets.ts'
 import { reservedTags } from '../../protocol/naming.ts'
 import { isEmpty } from '../../protocol/rules/json-object.ts'
 import type { Cause, Decision } from '../actor.ts'
@@ -78,6 +80,47 @@ function unreserved(
         'The reservation of the handle has expired; send the request again.',
       )
     : undefined
+}
+/** Returns the faults of placeholders for which no secret is stored. */
+const unknownSecrets = (
+  given: Saving['secrets'] = {},
+  before: LoopState['secrets'] = {},
+): FieldError[] =>
+  Object.entries(given).flatMap(([key, secret]) =>
+    secret === true && getOwn(before, key) === undefined ? [missingSecret(key)] : [],
+  )
+/**
+ * Returns the faults of triggers whose handle would no longer require signed requests, because the
+ * key changes to which the secret belongs. A change that contains the settings states whether the
+ * secret is still required.
+ */
+function unsignedHandles(
+  { triggers = [], settings }: UpdateLoop,
+  { record, secrets }: LoopState,
+): FieldError[] {
+  if (settings !== undefined) return []
+  const signed = new Map(
+    (record?.triggers ?? []).flatMap((trigger, index) => {
+      const key = triggerKey(trigger, index)
+      const handle = trigger.kind === 'http' ? trigger.config?.http_handle : undefined
+      return handle !== undefined && Object.hasOwn(secrets, key) ? [[handle, key] as const] : []
+    }),
+  )
+  return triggers.flatMap((trigger, index) => {
+    const handle = trigger.kind === 'http' ? trigger.config?.http_handle : undefined
+    const key = handle === undefined ? undefined : signed.get(handle)
+    return key === undefined || Object.hasOwn(secrets, triggerKey(trigger, index))
+      ? []
+      : [
+          {
+            field: `triggers[${index}].key`,
+            message:
+              `the signing secret of this handle is stored for ${key}; give the settings too, ` +
+              'with a secret for the new key, or without one to accept unsigned requests',
+            actual: triggerKey(trigger, index),
+          },
+        ]
+  })
 }
 /**
  * Returns the sealed secrets after a change, without the secrets of removed triggers. Returns
@@ -179,6 +222,8 @@ export function update(
     ...reservedTags(input.tags, options.brand),
     ...(touched || input.agent_id !== undefined ? checkLoop(whole) : []),
     ...(status === 'active' && !hasSteps(whole) ? [needsSteps] : []),
+    ...unknownSecrets(input.secrets, state.secrets),
+    ...unsignedHandles(input, state),
   ]
   if (faults.length > 0) return refuseFields(...faults)
   const refused = unreserved(input.triggers, state, input.reserved, cause.at)

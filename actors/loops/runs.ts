@@ -58,6 +58,7 @@ export function left(
       ...(depth !== undefined && { depth }),
       ...(chain && { chain }),
       ...(record && { record }),
+      updated_at: timestamp(cause.at),
     })
     for (const event of derivedEvents(state, on.state, '', cause)) emit(on, event)
   }

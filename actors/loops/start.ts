@@ -225,6 +225,7 @@ export function stop(
     // notifies people about the pause. The chain ends anyway, because a paused loop is not paused
     // again.
     depth: Math.min(source.depth + 1, MAX_CHAIN_DEPTH),
+    updated_at: timestamp(cause.at),
   })
   for (const event of derivedEvents(state, on.state, '', cause)) emit(on, event)
   return withReply(on, undefined)

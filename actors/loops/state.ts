@@ -16,7 +16,7 @@ import { getOwn } from '../../protocol/lookup.ts'
 import type { Clock, Derived, HeldFiring, LoopEvent } from '../../protocol/loops/events.ts'
 import type { TriggerStanding } from '../../protocol/loops/rows.ts'
 import type { QueueReason } from '../../protocol/loops/run.ts'
-import { type Loop, type Trigger, triggerKey } from '../../protocol/loops/schema.ts'
+import { type Loop, pausedLoop, type Trigger, triggerKey } from '../../protocol/loops/schema.ts'
 import { patch } from '../../protocol/patch.ts'
 
 interface Waiting {
@@ -237,8 +237,8 @@ export const evolveLoop: Evolve = {
       standing,
     }
   },
-  'loop.auto_paused': (state) =>
-    state.record ? { ...state, record: { ...state.record, status: 'paused' }, failures: 0 } : state,
+  'loop.auto_paused': (state, { updated_at }) =>
+    state.record ? { ...state, record: pausedLoop(state.record, updated_at), failures: 0 } : state,
   'run.admitted': (state, { run_id, trigger_id = '', fire, last_run_at }) => {
     state.active[run_id] = trigger_id
     noteReturn(state, run_id)

@@ -15,6 +15,7 @@ import {
   systemRoleNames,
   systemRoles,
 } from '../../protocol/access/schema.ts'
+import type { Named } from '../../protocol/agents/selectors.ts'
 import type { Reply } from '../../protocol/contract.ts'
 import type { Project } from '../../protocol/projects/rows.ts'
 
@@ -56,26 +57,25 @@ type Group = Reply<(typeof roles)['permission.list']>['action_groups'][number]
  * Returns the groups of action permissions: one group of all actions, and one group for each prefix
  * before the first dot of an action's name.
  */
-function groupsOf(actions: readonly string[]): Group[] {
-  const group = (prefix: string, label: string, source: Group['source']): Group => ({
-    id: `actions.execute.${prefix}*`,
-    label,
-    source,
-    children: actions
-      .filter((name) => name.startsWith(prefix))
-      .slice(0, MAX_GROUPS.children)
-      .map((name) => `actions.execute.${name}`),
-  })
+function groupsOf(actions: readonly Named[]): Group[] {
+  const group = (prefix: string, label: string, source?: Group['source']): Group => {
+    const members = actions.filter(({ name }) => name.startsWith(prefix))
+    const isPlatform = members.every((action) => action.source === 'platform')
+    return {
+      id: `actions.execute.${prefix}*`,
+      label,
+      source: source ?? (isPlatform ? 'platform' : 'custom'),
+      children: members.slice(0, MAX_GROUPS.children).map(({ name }) => `actions.execute.${name}`),
+    }
+  }
   const words = [
     ...new Set(
-      actions.flatMap((name) => (name.includes('.') ? [name.slice(0, name.indexOf('.'))] : [])),
+      actions.flatMap(({ name }) => (name.includes('.') ? [name.slice(0, name.indexOf('.'))] : [])),
     ),
   ].sort()
   return [
     group('', 'All actions', 'platform'),
-    ...words
-      .slice(0, MAX_GROUPS.groups - 1)
-      .map((word) => group(`${word}.`, `Actions of ${word}`, 'custom')),
+    ...words.slice(0, MAX_GROUPS.groups - 1).map((word) => group(`${word}.`, `Actions of ${word}`)),
   ]
 }
 
@@ -83,11 +83,11 @@ function groupsOf(actions: readonly string[]): Group[] {
  * Returns the catalog of permissions: every permission, the system roles as presets, and the groups
  * of actions. A preset has all permissions that its role grants to an organization key.
  * @param brand the installation's brand in lower case.
- * @param actions names of the actions whose execution needs a permission.
+ * @param actions the actions whose execution needs a permission.
  */
 export function catalogOf(
   brand: string,
-  actions: readonly string[],
+  actions: readonly Named[],
 ): Reply<(typeof roles)['permission.list']> {
   const ids = Object.keys(permissions) as Permission[]
   return {

@@ -12,6 +12,7 @@ import type { Saving } from '../../protocol/loops/events.ts'
 import { handleId } from '../../protocol/loops/handles.ts'
 import { type StartLoopRun, startKeyOf } from '../../protocol/loops/rows.ts'
 import type { Loop, Trigger } from '../../protocol/loops/schema.ts'
+import { REDACTED, secretPath } from '../../protocol/loops/secrets.ts'
 import { isJsonObject } from '../../protocol/rules/json-object.ts'
 import { below } from '../../protocol/rules/workflow-check/path.ts'
 import type { Run } from '../../protocol/runs/schema.ts'
@@ -29,11 +30,6 @@ import { refuseProvider } from './environments/providers.ts'
 import { gateExtra } from './runs/gate.ts'
 import { childrenOf } from './workflows/children.ts'
 
-/**
- * The text shown instead of a secret. A request that contains it leaves the stored secret
- * unchanged.
- */
-const REDACTED = '[redacted]'
 /** Returns the encryption context of the signing secret of a loop's trigger. */
 export const secretContext = (loop_id: string, key: string): string => `loop/${loop_id}/${key}`
 
@@ -190,7 +186,7 @@ function secretsOf(
     const secret = value['signing_secret']
     if (typeof secret !== 'string' || secret.length < 8 || secret.length > 1024)
       return refuseFields({
-        field: `settings.http_triggers.${key}.signing_secret`,
+        field: secretPath(key),
         message: 'must be a string of 8 to 1024 characters',
       })
     secrets[key] =

@@ -303,10 +303,7 @@ export const localQueries: Readonly<Record<string, LocalQuery>> = {
   'permission.list': localQuery<'permission.list'>(async ({ world, project = '' }) => {
     const entries = await entriesOf(world, project)
     if (isRefusal(entries)) return entries
-    return catalogOf(
-      world.settings.brand.toLowerCase(),
-      entries.flatMap(({ name, endpoint_kind }) => (endpoint_kind === 'builtin' ? [] : [name])),
-    )
+    return catalogOf(world.settings.brand.toLowerCase(), entries)
   }),
   'catalog.events': localQuery<'catalog.events'>(async ({ world, project = '' }) => {
     const found = await world.ask({ project, kind: 'project', id: project }, 'secrets', {})

@@ -34,7 +34,8 @@ function resultOf(
   { content_type, body }: Pick<Received, 'content_type' | 'body'>,
   envelope: string,
 ): Carried | string {
-  const text = body.toString('utf8')
+  // Some receivers begin their answers with a byte order mark, which is no part of the text.
+  const text = body.toString('utf8').replace(/^\uFEFF/, '')
   const type = content_type.split(';')[0]?.trim().toLowerCase() ?? ''
   const isDeclared = type === envelope || /^application\/(.*\+)?json$/.test(type)
   const parsed = isDeclared || /^\s*[[{]/.test(text) ? parseJson(text) : undefined

@@ -7,6 +7,7 @@ import type { RowName } from '../api.ts'
 import type { FieldError } from '../errors.ts'
 import { isId } from '../ids.ts'
 import type { Trigger } from '../loops/schema.ts'
+import { REDACTED } from '../loops/secrets.ts'
 import { maskUrl } from '../masked-url.ts'
 import { isJsonObject } from '../rules/json-object.ts'
 import { evolutionFaults } from '../tables/definition.ts'
@@ -95,8 +96,6 @@ const mapped = (value: unknown, change: (member: unknown) => unknown): unknown =
   isJsonObject(value)
     ? Object.fromEntries(Object.entries(value).map(([name, member]) => [name, change(member)]))
     : value
-/** The text that replaces the signing secret of an HTTP trigger in a record. */
-const REDACTED = '[redacted]'
 const maskedSettings = (value: unknown): unknown =>
   isJsonObject(value) && isJsonObject(value['http_triggers'])
     ? {

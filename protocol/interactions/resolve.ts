@@ -57,16 +57,33 @@ export const reviewersOf = ({
         : [created_by]
 
 /**
+ * Whether no reviewer is left when these people have responded, because reviewers cannot review
+ * their own answer. A role counts as a reviewer, even if it has one holder.
+ */
+export function leavesNoReviewer(
+  interaction: Pick<Interaction, 'resolution_policy' | 'created_by'>,
+  responders: readonly string[],
+): boolean {
+  const reviewers = reviewersOf(interaction)
+  return reviewers.length > 0 && reviewers.every((reviewer) => responders.includes(reviewer))
+}
+
+/**
  * Returns the targets to which an answer link can be issued: principals that have not responded in
- * this round. A role cannot get a link, because a link belongs to one person.
+ * this round, and whose response leaves a reviewer. A role cannot get a link, because a link
+ * belongs to one person.
  */
 export function linkableTargets(
-  interaction: Pick<Interaction, 'target_user_ids' | 'responses' | 'review_round'>,
+  interaction: Pick<
+    Interaction,
+    'target_user_ids' | 'responses' | 'review_round' | 'resolution_policy' | 'created_by'
+  >,
 ): string[] {
-  const answered = new Set(
-    currentResponses(interaction).map(({ responder_user_id }) => responder_user_id),
-  )
+  const answered = currentResponses(interaction).map(({ responder_user_id }) => responder_user_id)
   return interaction.target_user_ids.filter(
-    (target) => roleOf(target) === undefined && !answered.has(target),
+    (target) =>
+      roleOf(target) === undefined &&
+      !answered.includes(target) &&
+      !leavesNoReviewer(interaction, [...answered, target]),
   )
 }

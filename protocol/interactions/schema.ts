@@ -23,6 +23,18 @@ export const interactionStatuses = [
 /** Statuses in which an interaction has ended. */
 export const settledStatuses: ReadonlySet<string> = new Set(['completed', 'expired', 'cancelled'])
 
+/**
+ * Limits of an interaction. `size`: number of characters as JSON, which is limited because every
+ * read returns the whole interaction. `question`: the same for the question of a step, so that
+ * answers fit. `targets`: number of targets. `rounds`: number of review rounds.
+ */
+export const interactionLimits = {
+  size: 1024 * 1024,
+  question: 768 * 1024,
+  targets: 100,
+  rounds: 100,
+} as const
+
 const Text = Type.String({ maxLength: 16_384 })
 export const Option = Closed({
   value: Type.String({ minLength: 1, maxLength: 1024 }),
@@ -59,7 +71,7 @@ export const Target = Type.String({
   maxLength: 128,
   description: 'Id of a principal, or role:<name>',
 })
-export const Targets = Type.Array(Target, { minItems: 1, maxItems: 100 })
+export const Targets = Type.Array(Target, { minItems: 1, maxItems: interactionLimits.targets })
 const policyTypes = ['any_of', 'all_of', 'quorum'] as const
 /**
  * The rule that determines which responses settle an interaction, and whether they are reviewed.

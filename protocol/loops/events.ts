@@ -80,6 +80,8 @@ export type LoopEvent =
       readonly chain?: Chain
       /** The record of the failed run, for the source event that reports the pause. */
       readonly record?: JsonObject
+      /** The time of the pause; absent in events of earlier releases. */
+      readonly updated_at?: string
     })
   /**
    * A run is admitted (`run.admitted`) or enters the queue of the loop (`run.lined_up`). `fire`:

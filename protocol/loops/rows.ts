@@ -12,6 +12,7 @@ import { checkLoop } from './check.ts'
 import { checkBudget } from './credits.ts'
 import { LoopRun, RunSource } from './run.ts'
 import { authoring, Loop, loopStatuses, metadata } from './schema.ts'
+import { checkNewSecrets } from './secrets.ts'
 
 const name = Type.String({ minLength: 1, maxLength: 160 })
 const CreateLoop = Closed({
@@ -29,6 +30,7 @@ const UpdateLoop = Closed({
 })
 export type UpdateLoop = Static<typeof UpdateLoop>
 
+const checkCreate = (body: CreateLoop) => [...checkLoop(body), ...checkNewSecrets(body.settings)]
 const checkUpdate = ({ status, ...besides }: UpdateLoop) =>
   status === 'deleted' && Object.keys(besides).length > 0
     ? [
@@ -158,7 +160,7 @@ export const loops = {
     permission: 'project.edit',
     to: { kind: 'loop', mint: 'loop' },
     body: CreateLoop,
-    check: checkLoop,
+    check: checkCreate,
     ...onlyIncluding(savedAdditions),
     reply: Loop,
     status: 201,

@@ -171,3 +171,13 @@ export const specOf = ({
  */
 export const triggerKey = ({ key }: Pick<Trigger, 'key'>, index: number): string =>
   key ?? `#${index}`
+
+/**
+ * Returns the record of a loop that the service has paused.
+ * @param updated_at the time of the pause; by default unchanged, as in events of earlier releases.
+ */
+export const pausedLoop = (loop: Loop, updated_at = loop.updated_at): Loop => ({
+  ...loop,
+  status: 'paused',
+  updated_at,
+})

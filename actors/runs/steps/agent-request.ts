@@ -3,6 +3,7 @@
  * shard of its run.
  */
 import { parseTimestamp, timestamp } from '../../../protocol/common.ts'
+import { interactionLimits } from '../../../protocol/interactions/schema.ts'
 import type { InteractionOpening } from '../../../protocol/internal.ts'
 import type { Step } from '../../../protocol/workflows/spec.ts'
 import { current, type Draft, emit, tellInteraction } from '../draft.ts'
@@ -18,8 +19,21 @@ export type InteractionQuestion = Omit<
   'run_id' | 'signal_name' | 'step' | 'depth' | 'chain'
 >
 
+/** Returns what is wrong with a rendered question; undefined if people can answer it. */
+function faultOf(question: InteractionQuestion): string | undefined {
+  const { length } = question.target_user_ids
+  if (length === 0) return 'targets: must be ids of principals'
+  if (length > interactionLimits.targets)
+    return `targets: there are ${length}, but at most ${interactionLimits.targets} are allowed`
+  const size = JSON.stringify(question).length
+  return size > interactionLimits.question
+    ? `the question has ${size} characters, but at most ${interactionLimits.question} are allowed`
+    : undefined
+}
+
 /**
- * Opens an interaction, and waits for the answer. The step fails if there is no valid target.
+ * Opens an interaction, and waits for the answer. The step fails if there is no valid target, or if
+ * the question exceeds a limit.
  * @param given the rendered targets.
  */
 export function ask(
@@ -32,15 +46,12 @@ export function ask(
   const targets = [
     ...new Set(given.filter((target) => typeof target === 'string' && target !== '')),
   ] as string[]
-  if (targets.length === 0) {
-    failStep(
-      on,
-      { error_type: 'interaction_invalid', error: 'targets: must be ids of principals' },
-      true,
-    )
+  const asked: InteractionQuestion = { ...question, target_user_ids: targets }
+  const error = faultOf(asked)
+  if (error !== undefined) {
+    failStep(on, { error_type: 'interaction_invalid', error }, true)
     return
   }
-  const asked: InteractionQuestion = { ...question, target_user_ids: targets }
   const { kind: protocol, title, expires_at } = asked
   const interaction_id = on.cause.mint('interaction')
   const due = dueOf(on, step)

@@ -9,6 +9,7 @@ import type { JsonObject } from '../../../protocol/common.ts'
 import { isRefusal, type Refusal } from '../../../protocol/errors.ts'
 import { refuseAnswer } from '../../../protocol/interactions/check.ts'
 import type { InteractionSettled } from '../../../protocol/internal.ts'
+import { cut } from '../../../protocol/naming.ts'
 import { ExpressionError, predicate } from '../../../protocol/rules/expressions/expression.ts'
 import { renderNative, renderText } from '../../../protocol/rules/expressions/template.ts'
 import type { Step } from '../../../protocol/workflows/spec.ts'
@@ -190,13 +191,14 @@ function openGate(
   failed: readonly string[],
 ): void {
   const roots = expressionScope(on)
-  const prompt = gate.prompt === undefined ? undefined : String(renderText(gate.prompt, roots))
+  const prompt = String(renderText(gate.prompt ?? '', roots)).trim()
+  const title = cut(prompt || `Continue although ${failed.join(', ')} failed?`, 512)
   ask(on, step, (renderNative(gate.targets, roots) as unknown[]).flat(), {
     kind: 'request_approval',
     resolution_policy: { type: 'any_of' },
     spec: { mode: 'confirm' },
-    title: (prompt ?? `Continue although ${failed.join(', ')} failed?`).slice(0, 512),
-    ...(prompt !== undefined && prompt.length > 512 && { description: prompt }),
+    title,
+    ...(prompt.length > title.length && { description: prompt }),
   })
 }
 

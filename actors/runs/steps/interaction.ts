@@ -14,6 +14,7 @@ import type { FieldError } from '../../../protocol/errors.ts'
 import { checkPolicy, checkQuestion } from '../../../protocol/interactions/check.ts'
 import type { Policy, Question } from '../../../protocol/interactions/schema.ts'
 import type { InteractionSettled } from '../../../protocol/internal.ts'
+import { cut } from '../../../protocol/naming.ts'
 import type { Roots } from '../../../protocol/rules/expressions/expression.ts'
 import { renderNative, renderText } from '../../../protocol/rules/expressions/template.ts'
 import type { Step } from '../../../protocol/workflows/spec.ts'
@@ -58,7 +59,7 @@ function render(on: Draft, { name, config }: InteractionStep): InteractionQuesti
   const spec = config.spec && (renderText(config.spec, roots) as Question)
   const prompt = text(config.prompt)
   const title =
-    (text(config.title) ?? name ?? prompt)?.trim().slice(0, 512) || titles[config.protocol]
+    cut((text(config.title) ?? name ?? prompt ?? '').trim(), 512) || titles[config.protocol]
   const description = text(config.description) ?? (title === prompt ? undefined : prompt)
   const [fault] = [
     ...notIds(targets, 'targets'),

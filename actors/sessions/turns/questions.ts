@@ -7,6 +7,7 @@
 import { type JsonObject, timestamp } from '../../../protocol/common.ts'
 import type { Approval } from '../../../protocol/interactions/events.ts'
 import type { Interaction, Question } from '../../../protocol/interactions/schema.ts'
+import { cut } from '../../../protocol/naming.ts'
 import { patch } from '../../../protocol/patch.ts'
 import { valueFaults } from '../../../protocol/rules/json-schema/validate.ts'
 import type { GrantedTool } from '../../../protocol/sessions/turns/definition.ts'
@@ -139,7 +140,7 @@ export function askApproval(
     'approval',
     {
       kind: 'request_approval',
-      title: `${definition.agent_name} wants to run ${name}`.slice(0, 512),
+      title: cut(`${definition.agent_name} wants to run ${name}`, 512),
       ...(description !== undefined && { description }),
       target_user_ids: approvers ?? answerers(turn),
       resolution_policy: { type: 'any_of' },

@@ -63,6 +63,7 @@ t.test(
       },
     ])
     t.equal(yard.state.record?.status, 'paused')
+    t.match(paused, { updated_at: yard.state.record?.updated_at })
     t.equal(yard.state.skips?.[trigger_id]?.last.reason, 'Too many.')
     stop('sevt_2')
     t.strictSame(yard.events, [], 'a paused loop has no active trigger')

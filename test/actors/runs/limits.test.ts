@@ -279,3 +279,34 @@ t.test('a limit does not change a step that ended in an earlier attempt', async 
   t.match(step(again, 'b'), { status: 'suspended', result: undefined })
   t.match(record(again), { status: 'suspended' })
 })
+
+t.test('a question that people could not answer fails its step', async (t) => {
+  const asking = (config: object, input: object) =>
+    started(
+      [
+        {
+          id: 'q',
+          kind: 'interaction',
+          config: { protocol: 'request_approval', targets: ['${{ input.people }}'], ...config },
+        },
+      ],
+      {},
+      { input: { people: ['ada'], ...input } },
+    )
+  const people = Array.from({ length: 101 }, (_, n) => `user_${n}`)
+  t.match(record(asking({}, { people })), {
+    status: 'failed',
+    error_type: 'interaction_invalid',
+    error_message: 'targets: there are 101, but at most 100 are allowed',
+  })
+  t.match(record(asking({}, { people: people.slice(1) })), { status: 'suspended' })
+  const texts = { description: '${{ input.text }}', context: { text: '${{ input.text }}' } }
+  const long = asking(texts, { text: 'x'.repeat(400_000) })
+  t.match(record(long), {
+    status: 'failed',
+    error_type: 'interaction_invalid',
+    error_message: /the question has 800\d\d\d characters, but at most 786432 are allowed/,
+  })
+  t.strictSame(long.tells, [])
+  t.match(record(asking(texts, { text: 'x'.repeat(390_000) })), { status: 'suspended' })
+})

@@ -173,6 +173,10 @@ t.test('roles and permissions carry the brand', async (t) => {
     source: 'custom',
     children: ['actions.execute.crm.note.add', 'actions.execute.crm.sync'],
   })
+  t.match(
+    ['environment', 'service'].map((word) => group(`actions.execute.${word}.*`)),
+    [{ source: 'platform' }, { source: 'platform' }],
+  )
   t.match(group('actions.execute.ledger.*'), { children: ['actions.execute.ledger.post'] })
   t.equal(action_groups[0]?.id, 'actions.execute.*')
   t.same(
@@ -182,9 +186,15 @@ t.test('roles and permissions carry the brand', async (t) => {
     [200, 200],
   )
   t.equal(action_groups.length, 64)
-  t.notMatch(
-    JSON.stringify(action_groups),
-    /execute\.(service|workflow)\./,
-    'actions that this permission does not cover',
-  )
+  const shared = { items: [] }
+  const own = { actions: [], workflows: [{ handle: 'greet', name: 'Greet' }] }
+  Object.assign(it.world, {
+    view: async (_: string, question: string) => (question === 'callable' ? own : shared),
+  })
+  t.match((await ask('permission.list', {}, PRJ)).action_groups, [
+    {},
+    { id: 'actions.execute.environment.*' },
+    { id: 'actions.execute.service.*' },
+    { id: 'actions.execute.workflow.*', children: ['actions.execute.workflow.greet'] },
+  ])
 })

@@ -329,6 +329,8 @@ t.test('an HTTP answer determines the outcome of a job', async (t) => {
     { status: 'failed', error_type: 'invalid_response', final: true },
     'also if its nesting exceeds the stack',
   )
+  for (const type of ['application/json', 'text/plain'])
+    t.match(answer(200, '\uFEFF{"a":1}', type), { result: { a: 1 } }, 'after a byte order mark')
   const names = Array.from({ length: 50_001 }, (_, n) => `"${n}":1`).join()
   for (const type of ['application/json', 'text/plain'])
     t.match(

@@ -249,7 +249,9 @@ t.test(
     const loop = await make({ steps: odd, limits: { pause_after_consecutive_failures: 2 } })
     const runs = [await start(loop), await start(loop)]
     t.match(runs, [{ status: 'failed', stop_reason: 'step_failed' }, { status: 'failed' }])
-    t.equal((await s.ok('loop.get', { id: loop['id'] }))['status'], 'paused')
+    const paused = await s.ok('loop.get', { id: loop['id'] })
+    t.equal(paused['status'], 'paused')
+    t.ok(String(paused['updated_at']) > String(loop['updated_at']), 'the time of the pause')
     t.strictSame(
       (await timelineOf(s, runs[1]?.['id'])).slice(-2),
       ['loop.auto_paused', 'run.failed'],

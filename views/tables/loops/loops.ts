@@ -3,7 +3,7 @@ import { parseTimestamp } from '../../../protocol/common.ts'
 import type { PlacedEntry } from '../../../protocol/entry.ts'
 import { type Refusal, refuse } from '../../../protocol/errors.ts'
 import type { LoopEvent } from '../../../protocol/loops/events.ts'
-import type { Loop } from '../../../protocol/loops/schema.ts'
+import { type Loop, pausedLoop } from '../../../protocol/loops/schema.ts'
 import { patch } from '../../../protocol/patch.ts'
 import { equalityConditions } from '../../conditions.ts'
 import { newestRecords, recordWith } from '../../newest.ts'
@@ -56,7 +56,7 @@ export function applyLoop(store: Store, { entry }: PlacedEntry): void {
         stored: false,
       })
     } else if (event.type === 'loop.updated') change((loop) => patch(loop, event.loop))
-    else if (event.type === 'loop.auto_paused') change((loop) => ({ ...loop, status: 'paused' }))
+    else if (event.type === 'loop.auto_paused') change((loop) => pausedLoop(loop, event.updated_at))
     else if (event.type === 'run.admitted' || event.type === 'run.lined_up')
       change((loop) => ({ ...loop, last_run_at: event.last_run_at }))
     else if (event.type === 'loop.deleted') change(() => undefined)

@@ -63,3 +63,26 @@ t.test('a gate that cannot be rendered after a judgment fails the check', async 
     error_type: 'branch_failed',
   })
 })
+
+t.test('the title of a gate is its prompt, cut between characters', async (t) => {
+  const titled = (prompt: string) =>
+    started(
+      [
+        {
+          id: 'c',
+          kind: 'check',
+          config: {
+            on_fail: 'gate',
+            checks: [{ name: 'kind', kind: 'expr', expr: 'false' }],
+            gate: { targets: ['ada'], prompt: '${{ input.prompt }}' },
+          },
+        },
+      ],
+      {},
+      { input: { prompt } },
+    ).tells[0]?.input
+  t.match(titled(' \n'), { title: 'Continue although kind failed?', description: undefined })
+  t.match(titled('Ship?'), { title: 'Ship?', description: undefined })
+  const long = `${'x'.repeat(511)}🚢🚢`
+  t.match(titled(long), { title: `${'x'.repeat(511)}🚢`, description: long })
+})

@@ -1,0 +1,55 @@
+/** Signing secrets of HTTP triggers that a changed or copied loop would lose. */
+import t from 'tap'
+import { service } from '../../support/service.ts'
+import { until } from '../support/given.ts'
+
+const s = await service()
+t.teardown(() => s.stop())
+const steps = [{ id: 'nap', kind: 'sleep', config: { duration: '0' } }]
+
+t.test('the placeholder of a secret is refused where no secret is stored', async (t) => {
+  const body = { name: 'Copied', steps, triggers: [{ kind: 'http', key: 'in' }] }
+  const signedBy = (key: string, signing_secret: string) => ({
+    settings: { http_triggers: { [key]: { signing_secret } } },
+  })
+  const fields = (key: string) => ({
+    details: { fields: [{ field: `settings.http_triggers.${key}.signing_secret` }] },
+  })
+  const copy = { ...body, ...signedBy('in', '[redacted]') }
+  t.match(await s.refused('loop.create', copy, 400, 'bad_request'), fields('in'))
+  const { id } = await s.ok('loop.create', { ...body, ...signedBy('in', 'a secret of it') })
+  const renamed = {
+    id,
+    triggers: [{ kind: 'http', key: 'out' }],
+    ...signedBy('out', '[redacted]'),
+  }
+  t.match(await s.refused('loop.update', renamed, 400, 'bad_request'), fields('out'))
+  await s.ok('loop.update', { ...renamed, ...signedBy('out', 'a secret of it') })
+  t.match(
+    await s.ok('loop.update', { id, ...signedBy('out', '[redacted]') }),
+    signedBy('out', '[redacted]'),
+  )
+})
+
+t.test('a handle does not lose its signature when the key of its trigger changes', async (t) => {
+  const keyed = (key: string) => [{ kind: 'http', key, config: { http_handle: 'kept' } }]
+  const secret = (key: string) => ({
+    settings: { http_triggers: { [key]: { signing_secret: 'a secret of it' } } },
+  })
+  const body = { name: 'Renamed', steps, triggers: keyed('in'), ...secret('in') }
+  const { id } = await s.ok('loop.create', body)
+  t.match(await s.refused('loop.update', { id, triggers: keyed('out') }, 400, 'bad_request'), {
+    details: { fields: [{ field: 'triggers[0].key', actual: 'out' }] },
+  })
+  await s.ok('loop.update', { id, triggers: keyed('out'), ...secret('out') })
+  const unsigned = () =>
+    s.raw('POST', '/v1/triggers/http/kept', {
+      key: null,
+      headers: { 'content-type': 'application/json' },
+      body: '{}',
+    })
+  const { status } = await until(unsigned, (answer) => answer.status !== 404)
+  t.equal(status, 401)
+  await s.ok('loop.update', { id, triggers: keyed('in'), settings: {} })
+  await s.ok('loop.update', { id, triggers: keyed('out') })
+})
