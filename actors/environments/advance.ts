@@ -16,6 +16,7 @@ import type { OperationKind } from '../../protocol/environments/commands.ts'
 import type {
   EnvironmentJob,
   ExistingEnvironment,
+  Operation,
   PinnedJob,
 } from '../../protocol/environments/events.ts'
 import { environmentLimits } from '../../protocol/environments/schema.ts'
@@ -34,15 +35,16 @@ const MAX_BACKOFF_MS = 60_000
 const doubling = (first: number, times: number, longest: number): number =>
   Math.min(first * 2 ** Math.max(0, times), longest)
 /**
- * Returns the time of the next request for an operation that no host has claimed, in Unix
- * milliseconds.
+ * Returns the time of the next request for an operation, in Unix milliseconds. Only the pauses of a
+ * teardown that no host has claimed become long.
  */
-const askAgainAt = ({
-  kind,
-  asked,
-  requests,
-}: NonNullable<ExistingEnvironment['operation']>): number =>
-  asked + doubling(2000, requests - 1, kind === 'destroy' ? MAX_TEARDOWN_MS : MAX_REQUEST_MS)
+const askAgainAt = ({ kind, asked, requests, host }: Operation): number =>
+  asked +
+  doubling(
+    2000,
+    requests - 1,
+    kind === 'destroy' && host === undefined ? MAX_TEARDOWN_MS : MAX_REQUEST_MS,
+  )
 const startableAt = ({ worker: { since, failures } }: ExistingEnvironment): number =>
   failures === 0 ? 0 : since + doubling(1000, failures - 1, MAX_BACKOFF_MS)
 
@@ -88,13 +90,9 @@ export function request(on: Draft, kind: OperationKind): void {
     environment_id: record.id,
     provider: record.provider,
     ...(record.place !== undefined && { place: record.place }),
-    operation: {
-      number: again?.number ?? operations + 1,
-      kind,
-      since: again?.since ?? at,
-      asked: at,
-      requests: (again?.requests ?? 0) + 1,
-    },
+    operation: again
+      ? { ...again, asked: at, requests: again.requests + 1 }
+      : { number: operations + 1, kind, since: at, asked: at, requests: 1 },
     ...(kind === 'start' && {
       generation: again ? worker.generation : worker.generation + 1,
     }),
@@ -217,9 +215,9 @@ function upkeepLease(on: Draft): void {
 }
 
 /**
- * Repeats the request for an unclaimed operation. Ends a preparation or a start that no host claims
- * in time, and any operation whose host stops reporting progress. There is no time limit for an
- * unclaimed teardown.
+ * Repeats the request for an operation, also for a claimed one, because its host may have been
+ * restarted. Ends a preparation or a start that no host claims in time, and any operation whose
+ * host stops reporting progress. There is no time limit for an unclaimed teardown.
  */
 function upkeepOperation(on: Draft): void {
   const { operation } = on.state
@@ -227,7 +225,10 @@ function upkeepOperation(on: Draft): void {
   const { at } = on.cause
   const { kind, host, since, progress = since } = operation
   if (host !== undefined) {
-    if (at < progress + STALE_MS) return
+    if (at < progress + STALE_MS) {
+      if (at >= askAgainAt(operation)) request(on, kind)
+      return
+    }
     endOperation(on, 'failed', kind === 'provision')
     if (kind === 'start') endWorker(on, 'failed')
     return
@@ -379,7 +380,7 @@ export function deadline(
               ? Infinity
               : since + (kind === 'provision' ? settings.provision_ms : settings.wake_ms),
           )
-        : progress + STALE_MS,
+        : Math.min(askAgainAt(operation), progress + STALE_MS),
     )
   }
   if (worker.wanted !== undefined) {

@@ -5,7 +5,11 @@
 
 import { timestamp } from '../../protocol/common.ts'
 import type { EnvironmentCommands, HostTask } from '../../protocol/environments/commands.ts'
-import type { EnvironmentEvent, ExistingEnvironment } from '../../protocol/environments/events.ts'
+import type {
+  EnvironmentEvent,
+  ExistingEnvironment,
+  Operation,
+} from '../../protocol/environments/events.ts'
 import { keepWarmMs } from '../../protocol/environments/keep-warm.ts'
 import { refuse } from '../../protocol/errors.ts'
 import type { Cause, Decision } from '../actor.ts'
@@ -67,20 +71,25 @@ function taskOf(
   }
 }
 
-/** Records that a host has claimed the current operation. */
+/**
+ * Records that a host has claimed the current operation. The only host of a place also takes over
+ * an operation that an earlier process of this host claimed.
+ */
 export function claim(
   state: EnvironmentState,
   input: Commands['environment.claim']['input'],
   cause: Cause,
   settings: EnvironmentSettings,
 ): Decided<'environment.claim'> {
-  const { operation: number, host, place, isolation, token_hash } = input
+  const { operation: number, host, place, isolation, token_hash, sole } = input
   const operation = state?.operation
   if (!state || operation?.number !== number) return refuse('conflict')
-  if (operation.host !== undefined && operation.host !== host) return refuse('conflict')
+  const isTaken = operation.host !== undefined && operation.host !== host
+  if (isTaken && !sole) return refuse('conflict')
   const at = state.record.place
   if (at !== undefined && at !== place) return refuse('conflict')
   const on = draft(state, cause, settings)
+  if (isTaken && operation.kind === 'start') replaceWorker(on, operation)
   emit(on, {
     type: 'environment.operation_claimed',
     number,
@@ -91,6 +100,23 @@ export function claim(
     at: cause.at,
   })
   return finish(on, taskOf(on.state, cause.self.project))
+}
+
+/**
+ * Ends the worker of an interrupted start. The worker that is started next gets another number,
+ * because the earlier process may have started the first one.
+ */
+function replaceWorker(on: Draft, operation: Operation): void {
+  endWorker(on, 'failed')
+  const { id, provider, place } = on.state.record
+  emit(on, {
+    type: 'environment.operation_requested',
+    environment_id: id,
+    provider,
+    ...(place !== undefined && { place }),
+    operation: { ...operation, asked: on.cause.at, requests: operation.requests + 1 },
+    generation: on.state.worker.generation + 1,
+  })
 }
 
 const isCurrent = (

@@ -17,7 +17,13 @@ import {
 import { memberOf, referringMembers, resourceFacts } from '../../protocol/blueprints/types.ts'
 import type { Row } from '../../protocol/contract.ts'
 import type { Origin } from '../../protocol/entry.ts'
-import { type FieldError, isRefusal, type Refusal, refuse } from '../../protocol/errors.ts'
+import {
+  type FieldError,
+  isRefusal,
+  type Refusal,
+  refuse,
+  refuseFields,
+} from '../../protocol/errors.ts'
 import { authorizeRow } from '../auth/authorize.ts'
 import { type Call, type Edge, rows, scopeId } from '../call.ts'
 import { concurrently } from '../timing.ts'
@@ -58,7 +64,8 @@ export function refuseRows(
 }
 
 /**
- * Adds the resource to a refusal, and converts its field paths to paths in the blueprint request.
+ * Adds the resource to a refusal, and converts its field paths to paths in the blueprint request,
+ * also in the message.
  */
 export function locateRefusal(
   { resource_type: type, key, field }: Pick<PlannedChange, 'resource_type' | 'key' | 'field'>,
@@ -68,14 +75,17 @@ export function locateRefusal(
   const names = new Map(
     Object.keys(facts.fields).map((name) => [memberOf(facts, name), name] as const),
   )
-  const fields = (refusal.details?.['fields'] as readonly FieldError[] | undefined)?.map(
-    (fault) => {
-      const [, head = '', rest = ''] = /^([^.[]*)(.*)$/s.exec(fault.field) ?? []
-      return { ...fault, field: `${field}.${names.get(head) ?? head}${rest}` }
-    },
-  )
+  const faults = refusal.details?.['fields'] as readonly FieldError[] | undefined
+  const fields = faults?.map((fault) => {
+    const [, head = '', rest = ''] = /^([^.[]*)(.*)$/s.exec(fault.field) ?? []
+    return { ...fault, field: `${field}.${names.get(head) ?? head}${rest}` }
+  })
+  const [first] = faults ?? []
+  const [shown] = fields ?? []
+  const isOfField = first && shown && refusal.message === refuseFields(first).message
   return {
     ...refusal,
+    ...(isOfField && { message: refuseFields(shown).message ?? '' }),
     details: { ...refusal.details, resource_type: type, key, ...(fields && { fields }) },
   }
 }

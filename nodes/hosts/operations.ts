@@ -194,6 +194,7 @@ export class Operations {
       host: world.node,
       place: provider.place,
       isolation: provider.isolation,
+      ...(provider.sole && { sole: true as const }),
       ...(credential !== undefined && { token_hash: world.hash(credential) }),
     })
     if (isRefusal(claimed)) return { has: 'unknown' }

@@ -70,6 +70,11 @@ export interface Provider {
    * the same place if, and only if, they reach the same environments.
    */
   readonly place: string
+  /**
+   * Only one process at a time can use the place. The operations of earlier processes have then
+   * ended, with the workers that they started.
+   */
+  readonly sole?: true
   /** The isolation and the resource limits that are in force, in one sentence. */
   readonly isolation: string
   /** Prepares an empty workspace. @throws ProviderFault on failure. */

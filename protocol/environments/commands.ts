@@ -115,8 +115,9 @@ export type EnvironmentCommands = {
   /**
    * Claims the requested operation. Sent by a host. `place`: the location in which the host keeps
    * environments. `token_hash`: for a start, the hash of the credential that the host created for
-   * the worker. Refused with `conflict` when the operation is not current, was claimed by another
-   * host, or belongs to another place.
+   * the worker. `sole`: only one process at a time can use the place, so an operation that another
+   * host claimed there was interrupted. Refused with `conflict` when the operation is not current,
+   * was claimed by another host (unless `sole`), or belongs to another place.
    */
   'environment.claim': {
     input: {
@@ -125,6 +126,7 @@ export type EnvironmentCommands = {
       readonly place: string
       readonly isolation?: string
       readonly token_hash?: string
+      readonly sole?: true
     }
     reply: HostTask
   }

@@ -39,8 +39,10 @@ export const ColumnType = Type.Enum([
   'any',
 ])
 export type ColumnType = Static<typeof ColumnType>
+/** Pattern of the names of columns. */
+export const COLUMN_NAME = '^[A-Za-z_][A-Za-z0-9_]{0,63}$'
 export const Column = Closed({
-  name: Type.String({ pattern: '^[A-Za-z_][A-Za-z0-9_]{0,63}$' }),
+  name: Type.String({ pattern: COLUMN_NAME }),
   type: ColumnType,
   required: Type.Optional(Type.Boolean()),
   default: Type.Optional(Type.Unknown()),

@@ -42,6 +42,8 @@ export class MemoryPlace {
    */
   readonly held: Held[] = []
   holds = false
+  /** Whether only one process at a time can use the place. */
+  sole = false
   /** The error with which operations fail while it is set. */
   fails: Error | undefined
   readonly logs = new Map<string, string>()
@@ -93,6 +95,7 @@ export class MemoryPlace {
     return {
       name: 'memory',
       place: this.name,
+      ...(this.sole && { sole: true as const }),
       isolation: 'none, in memory',
       provision: async (task, signal) => {
         await step('provision', task, signal)

@@ -2,7 +2,7 @@
  * Infers the columns of a table from the records of a file, and converts values between files and
  * the types of columns. Pure functions.
  */
-import type { Column, ColumnType } from '../../../protocol/tables/schema.ts'
+import { COLUMN_NAME, type Column, type ColumnType } from '../../../protocol/tables/schema.ts'
 import { isOfType } from '../../../protocol/tables/values.ts'
 import { Mistake } from '../mistake.ts'
 import { inexactFault, inexactInteger } from './exact.ts'
@@ -24,6 +24,17 @@ const jsonIn = (text: string): unknown => {
   } catch {
     return undefined
   }
+}
+
+const NAME = new RegExp(COLUMN_NAME)
+/** Returns why a table cannot have columns with these names; undefined if it can. */
+export function nameFault(names: readonly string[]): string | undefined {
+  const invalid = names.find((name) => !NAME.test(name))
+  return invalid === undefined
+    ? undefined
+    : `A table cannot have a column named ${JSON.stringify(invalid)}: a name has 1 to 64 letters ` +
+        'from A to Z, digits and underscores, and does not begin with a digit. ' +
+        'Rename the column in the file.'
 }
 
 /** Returns the narrowest type that fits a value of a file. */

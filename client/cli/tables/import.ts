@@ -14,7 +14,7 @@ import { clientFor, connected } from '../connection/connection.ts'
 import { standardInput } from '../files/standard-input.ts'
 import { Mistake } from '../mistake.ts'
 import type { Shell } from '../shell.ts'
-import { clearedByEmpty, dataOf, type FileColumn, inferColumns } from './columns.ts'
+import { clearedByEmpty, dataOf, type FileColumn, inferColumns, nameFault } from './columns.ts'
 import { type FileFormat, type FileRecord, fileFormats, formatOf, readRecords } from './records.ts'
 import { findTable } from './table.ts'
 import { insertRows, upsertRows } from './write.ts'
@@ -206,6 +206,8 @@ function newColumns(sample: readonly FileRecord[], format: FileFormat, flags: Fl
   const unknown = [identity, ...Object.keys(flags.type ?? {})].find((name) => !names.includes(name))
   if (unknown !== undefined)
     throw new Mistake(`The file has no column ${JSON.stringify(unknown)}: ${names.join(', ')}.`)
+  const fault = nameFault(names)
+  if (fault !== undefined) throw new Mistake(fault)
   return {
     identity,
     columns: inferred.map(({ name, type }) => ({ name, type: flags.type?.[name] ?? type })),

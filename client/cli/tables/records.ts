@@ -72,6 +72,14 @@ function checkHeader(names: readonly string[]): string[] {
   const twice = names.find((name, index) => names.indexOf(name) !== index)
   if (twice !== undefined)
     throw new Mistake(`The header of the file has the column ${JSON.stringify(twice)} twice.`)
+  // Spreadsheet programs of many countries separate the fields of CSV by semicolons.
+  const [only = ''] = names
+  const separator = names.length === 1 ? /[;\t|]/.exec(only)?.[0] : undefined
+  if (separator !== undefined)
+    throw new Mistake(
+      `The fields of the file seem to be separated by ${JSON.stringify(separator)}. ` +
+        'Save the file with commas as separators.',
+    )
   return [...names]
 }
 

@@ -100,12 +100,19 @@ const read =
 export const gitStatus = (world: GitWorld): Action =>
   read(world, 'git status', () => ['status', '--short', '--branch'])
 /** Shows the unstaged changes, or the staged ones if `staged` is set. */
-export const gitDiff = (world: GitWorld): Action =>
-  read(world, 'git diff', (parameters) => {
+export const gitDiff = (world: GitWorld): Action => {
+  const diff = read(world, 'git diff', (parameters) => {
     const context = wholeNumber(parameters, 'context', { standard: 3, minimum: 0, maximum: 1000 })
     const staged = flag(parameters, 'staged')
     return ['diff', '--no-color', '--no-ext-diff', `-U${context}`, ...(staged ? ['--staged'] : [])]
   })
+  // Outside of a repository, git diff would compare two files, and would fail with its usage.
+  const check = read(world, 'git diff', () => ['rev-parse', '--git-dir'])
+  return async (parameters, context) => {
+    await check(parameters, context)
+    return diff(parameters, context)
+  }
+}
 
 /** Fetches the branches of a clone's remote. */
 export const gitFetch =

@@ -50,6 +50,7 @@ class SerialQueue {
 export class LocalEnvironments implements Provider {
   readonly name = 'local'
   readonly place: string
+  readonly sole = true
   readonly isolation: string
   readonly #folders: Folders
   readonly #shared: SharedResources

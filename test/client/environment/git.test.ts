@@ -198,7 +198,10 @@ t.test('a clone is changed, shown, pushed and fetched', async (t) => {
     name: 'permission_denied',
   })
   t.match(await failure(gitFetch(world), { dir, remote: 'absent' }), { name: 'git_failed' })
-  t.match(await failure(gitStatus(world), {}), { name: 'git_failed', message: /not a git repo/ })
+  const noRepository = { name: 'git_failed', message: /not a git repo/ }
+  t.match(await failure(gitStatus(world), {}), noRepository)
+  for (const staged of [false, true])
+    t.match(await failure(gitDiff(world), { staged }), noRepository)
   t.strictSame(containing(outside, TOKENS.push), [])
   t.strictSame(lines, [])
 })

@@ -211,6 +211,14 @@ t.test('requests for environments of the place wait for a free operation', async
   t.equal(it.place.launches.length, 4)
 })
 
+t.test('the only host of a place says so when it claims', async (t) => {
+  const it = stage()
+  it.place.sole = true
+  it.start()
+  await it.request(E1, 'provision')
+  t.equal(it.inputs('environment.claim')[0]?.['sole'], true)
+})
+
 t.test('two hosts of one place both serve it, and the claim decides', async (t) => {
   const it = stage()
   let claims = 0

@@ -218,6 +218,7 @@ t.test('invalid requests are refused with 400 and the paths of the fields', asyn
     for (const mode of more['mode'] === undefined ? ['preview', 'apply'] : [more['mode']]) {
       const error = await refused(resources, 400, 'bad_request', { ...more, mode })
       t.match(fieldsOf(error).join(' '), field, `${mode}: ${JSON.stringify(error.details)}`)
+      t.equal(error.message.split(': ')[0], fieldsOf(error)[0], 'the message names the field too')
     }
   }
   await bad({ agents: [{ key: 'a', name: 'a', typo: 1 }] }, /resources\.agents\[0\].*typo/)

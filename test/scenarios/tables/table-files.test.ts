@@ -113,6 +113,15 @@ t.test('a new table whose rows are refused does not remain', async (t) => {
   t.strictSame(listOf(await s.ok('table.list', { name: 'twice' })), [])
 })
 
+t.test('a name that no column can have is refused before the table is created', async (t) => {
+  const names = file('names.csv', 'key,First name\na,x\n')
+  for (const flags of [[], ['--dry-run']]) {
+    const { fault } = await baton('table', 'import', 'names', names, '--create', ...flags)
+    t.match(fault, { name: 'Mistake', message: /named "First name": .*Rename the column/ })
+  }
+  t.strictSame(listOf(await s.ok('table.list', { name: 'names' })), [])
+})
+
 t.test('flags that contradict an existing table are refused', async (t) => {
   const orders = file('orders.csv', CSV)
   const fault = async (...flags: string[]) =>

@@ -53,6 +53,11 @@ t.test('CSV is read with quotes, line breaks, a byte order mark and empty fields
 t.test('a file that is not in its format is refused with the line', async (t) => {
   await t.rejects(recordsOf('id,n\na,1\nb\n', 'csv'), { name: 'Mistake', message: /line 3/ })
   await t.rejects(recordsOf('id,id\na,1\n', 'csv'), { name: 'Mistake', message: /"id" twice/ })
+  for (const separator of [';', '\t'])
+    await t.rejects(recordsOf(`id${separator}n\na${separator}1\n`, 'csv'), {
+      name: 'Mistake',
+      message: /seem to be separated by .*Save the file with commas/,
+    })
   await t.rejects(recordsOf('{"a":1}\n\n{a}\n', 'jsonl'), { name: 'Mistake', message: /^Line 3 / })
   await t.rejects(recordsOf('[1]\n', 'jsonl'), { name: 'Mistake', message: /not a JSON object/ })
 })
