@@ -78,6 +78,12 @@ interface Measure {
    */
   offer(offered: number, taken: number): void
 }
+/** The end of a turn for a host without `turnEnd`: everything runs in microtasks. */
+export const microtasks: TurnEnd = {
+  decide: queueMicrotask,
+  expectResponses: () => {},
+  defer: queueMicrotask,
+}
 /**
  * Answer of a shard: a reply, a refusal, or `not_owner` when this node cannot currently answer for
  * the shard. The sender then retries with the current owner.

@@ -190,8 +190,14 @@ export interface TurnEnd {
    */
   decide(run: () => void): void
   /**
-   * Calls `run` at the end of the next turn, after its messages have left. Work that can wait is
-   * deferred, so that commands that arrive in response to this turn are appended first.
+   * Declares that other processes will respond to messages of this turn. Work that is deferred in
+   * this turn waits for the responses.
+   */
+  expectResponses(): void
+  /**
+   * Calls `run` immediately, unless responses are expected or earlier work is still deferred. In
+   * these cases, calls it at the end of the next turn, after its messages have left. Commands that
+   * arrive in response to this turn are therefore appended first.
    */
   defer(run: () => void): void
 }

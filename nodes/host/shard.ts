@@ -20,7 +20,7 @@ import { subjects } from '../../protocol/subjects.ts'
 import { answerQuery } from './actor-query.ts'
 import { admitMessage } from './admission.ts'
 import { takeOver } from './cluster/takeover.ts'
-import { type HostDeps, notOwner, type ShardAnswer, type ShardRequest } from './deps.ts'
+import { type HostDeps, microtasks, type ShardAnswer, type ShardRequest } from './deps.ts'
 import { Batch, outcomeOf } from './durability/batch.ts'
 import { Checkpointer } from './durability/checkpointer.ts'
 import { LostState } from './durability/lost-state.ts'
@@ -88,7 +88,7 @@ export class Shard implements ActorRequests, LocalShard {
   ) {
     this.#lost = lost
     this.#held = held
-    this.#turnEnd = deps.turnEnd ?? { decide: queueMicrotask, defer: queueMicrotask }
+    this.#turnEnd = deps.turnEnd ?? microtasks
     this.deps = deps
     this.partition = partition
     this.shard = shard
@@ -346,23 +346,24 @@ export class Shard implements ActorRequests, LocalShard {
     this.#mailbox.take(ready, taken)
     this.#taken = waiting
     await this.#offers.ahead(batch)
-    const failed = batch.entries.length > 0 ? await this.#commit(batch) : undefined
+    const announcement = batch.entries.length > 0 ? await this.#commit(batch) : undefined
     this.#taken = []
-    if (failed) return waiting.forEach((mailboxMessage) => void mailboxMessage.answer(failed))
+    if (announcement === 'not_owner') return waiting.forEach(rejectMessage)
     // A batch without changes appends nothing, so only a fresh lease proves that its answers are
     // not outdated.
     if (batch.entries.length === 0 && waiting.length > 0 && !this.deps.fresh())
       waiting.forEach(rejectMessage)
     else for (let i = 0; i < waiting.length; i++) waiting[i]?.answer(answers[i] as ShardAnswer)
+    if (announcement) this.#turnEnd.defer(announcement)
     for (const instance of batch.touched) this.#alarm.note(instance)
     this.#alarm.arm()
     this.checkpointer.release(batch.touched)
     if (batch.torn) this.lose('an actor failed during a decision')
   }
 
-  /** Appends a batch and performs its effects. On failure, returns the answer to all messages. */
-  async #commit(batch: Batch): Promise<ShardAnswer | undefined> {
-    if (!this.#open) return notOwner
+  /** Appends a batch and performs its effects. Returns its announcement, or `not_owner`. */
+  async #commit(batch: Batch): Promise<(() => void) | 'not_owner'> {
+    if (!this.#open) return 'not_owner'
     const { position } = this.#context
     const started = this.deps.clock.elapsed()
     const id = `${this.deps.node}-${this.name}-${position.epoch}-${this.#counter++}`
@@ -376,7 +377,7 @@ export class Shard implements ActorRequests, LocalShard {
         sequence === 'conflict' ? 'another node owns the shard' : 'the storage rejects writes'
       this.lose(reason)
       // Senders retry. If the storage rejected the write, the shard is soon taken over again.
-      return notOwner
+      return 'not_owner'
     }
     position.sequence = sequence
     this.deps.measure.commit((this.deps.clock.elapsed() - started) / 1000, batch.entries.length)
@@ -384,7 +385,6 @@ export class Shard implements ActorRequests, LocalShard {
       if (instance.prev < 0) instance.prev = cursorOf(sequence, -1 - instance.prev)
     const now = this.deps.clock.elapsed()
     const committed = placeEntries(sequence, batch)
-    this.#turnEnd.defer(() => announce(this.deps.bus, committed, batch, this.#fail))
     committed.forEach((one, i) => {
       const instance = batch.instances[i] as ActorInstance
       const bytes = batch.sizes[i] as number
@@ -392,6 +392,6 @@ export class Shard implements ActorRequests, LocalShard {
       instance.used = now
       this.#effects.perform(one, bytes)
     })
-    return undefined
+    return () => announce(this.deps.bus, committed, batch, this.#fail)
   }
 }

@@ -6,8 +6,10 @@
  * T1. Functions of one kind run in the order in which they were passed.
  * T2. Messages that are sent while commands are decided, also in microtasks, leave in the same turn.
  *     Node.js runs the microtasks of one callback of `setImmediate` before it calls the next one.
- * T3. Deferred work runs at the end of the next turn. A command that arrives in that turn, in
- *     response to a message of this turn, is therefore decided and sent before the deferred work.
+ * T3. If responses to messages of this turn are expected, deferred work runs at the end of the next
+ *     turn. A command that arrives in that turn, in response to a message of this turn, is therefore
+ *     decided and sent before the deferred work. Otherwise, nothing has to come first, and deferred
+ *     work runs immediately.
  */
 import type { TurnEnd } from '../host/ports.ts'
 
@@ -24,9 +26,10 @@ export function createTurnEnd(): SendingTurnEnd {
   /** What was deferred in the previous turn. */
   let due: (() => void)[] = []
   let scheduled = false
+  let responsesExpected = false
 
   const finish = (): void => {
-    scheduled = false
+    scheduled = responsesExpected = false
     for (const run of due) run()
     due = deferred
     deferred = []
@@ -48,7 +51,12 @@ export function createTurnEnd(): SendingTurnEnd {
       sending.add(run)
       schedule()
     },
+    expectResponses() {
+      responsesExpected = true
+      schedule()
+    },
     defer(run) {
+      if (!responsesExpected && deferred.length + due.length === 0) return run()
       deferred.push(run)
       schedule()
     },

@@ -155,6 +155,9 @@ export class Effects {
    */
   #start(planned: Planned, again = false): void {
     const { effect, from } = planned
+    // Workers and hosts respond to these messages.
+    if ('offer' in effect || 'push' in effect || 'host' in effect)
+      this.#context.deps.turnEnd?.expectResponses()
     if ('offer' in effect) {
       this.#offers.kick(from.project, effect.offer.queue)
       return

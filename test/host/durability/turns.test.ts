@@ -7,7 +7,11 @@ import { command, reply, runId, ToyWorld } from '../support/toy.ts'
 t.test('commands of one turn of the event loop are appended together', async (t) => {
   const world = new ToyWorld()
   const turns: (() => void)[] = []
-  const turnEnd = { decide: (run: () => void) => void turns.push(run), defer: queueMicrotask }
+  const turnEnd = {
+    decide: (run: () => void) => void turns.push(run),
+    expectResponses: () => {},
+    defer: queueMicrotask,
+  }
   const shard = await world.owner(0, { ...world.deps(), turnEnd })
   const add = (n: number) => shard.submit(command(runId(n), 'add', { by: n }))
   const endTurn = async () => {
@@ -43,7 +47,11 @@ t.test('a commit is announced later, after its answers and in order', async (t) 
   const world = new ToyWorld()
   const bus = new MemoryBus()
   const deferred: (() => void)[] = []
-  const turnEnd = { decide: queueMicrotask, defer: (run: () => void) => void deferred.push(run) }
+  const turnEnd = {
+    decide: queueMicrotask,
+    expectResponses: () => {},
+    defer: (run: () => void) => void deferred.push(run),
+  }
   const shard = await world.owner(0, { ...world.deps(bus), turnEnd })
   const announced = () =>
     bus.published

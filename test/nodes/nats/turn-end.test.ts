@@ -7,6 +7,7 @@ t.test('commands are decided, then messages leave, then earlier work is done', a
   const turnEnd = createTurnEnd()
   const done: string[] = []
   const work = (name: string) => () => void done.push(name)
+  turnEnd.expectResponses()
   turnEnd.defer(work('deferred 1'))
   turnEnd.send(work('sent 1'))
   turnEnd.decide(() => {
@@ -27,6 +28,26 @@ t.test('commands are decided, then messages leave, then earlier work is done', a
   t.strictSame(done.slice(6), ['deferred 2'], 'also without other work')
 })
 
+t.test('work is deferred only while responses are expected or earlier work waits', async (t) => {
+  const turnEnd = createTurnEnd()
+  const done: string[] = []
+  const work = (name: string) => () => void done.push(name)
+  turnEnd.send(work('sent'))
+  turnEnd.defer(work('no responses'))
+  t.strictSame(done, ['no responses'])
+  turnEnd.expectResponses()
+  turnEnd.defer(work('responses'))
+  await nextTurn()
+  t.strictSame(done, ['no responses', 'sent'])
+  turnEnd.defer(work('earlier work waits'))
+  t.strictSame(done, ['no responses', 'sent'])
+  await nextTurn()
+  await nextTurn()
+  t.strictSame(done, ['no responses', 'sent', 'responses', 'earlier work waits'])
+  turnEnd.defer(work('nothing waits'))
+  t.equal(done.at(-1), 'nothing waits')
+})
+
 t.test('work that is passed on at the end of a turn is not forgotten', async (t) => {
   const turnEnd = createTurnEnd()
   const done: string[] = []
@@ -36,6 +57,7 @@ t.test('work that is passed on at the end of a turn is not forgotten', async (t)
   }
   turnEnd.decide(again('decide'))
   turnEnd.send(again('send'))
+  turnEnd.expectResponses()
   turnEnd.defer(again('defer'))
   for (let turns = 0; turns < 4; turns++) await nextTurn()
   t.strictSame(done, ['decide', 'send', 'decide again', 'send again', 'defer', 'defer again'])
@@ -44,6 +66,7 @@ t.test('work that is passed on at the end of a turn is not forgotten', async (t)
 t.test('functions of one kind run in order', async (t) => {
   const turnEnd = createTurnEnd()
   const done: string[] = []
+  turnEnd.expectResponses()
   for (const kind of ['defer', 'send', 'decide'] as const)
     for (const n of [1, 2, 3]) turnEnd[kind](() => done.push(`${kind} ${n}`))
   await nextTurn()
