@@ -1,7 +1,4 @@
-/**
- * Events of loops, internal commands of loops and of the handles of HTTP triggers, and the data
- * that these events and commands contain.
- */
+/** Events and internal commands of loops, and the data that they contain. */
 
 import type { Definition } from '../access/directory.ts'
 import type { ActorOf } from '../actions/invocation.ts'
@@ -332,60 +329,6 @@ export type LoopCommands = {
   wake: { input: unknown; reply: undefined }
 }
 
-/** Private events of the actor of a handle (`handles.ts`). Times are Unix milliseconds. */
-export type HandleEvent =
-  | (Event & {
-      readonly type: 'handle.reserved'
-      readonly handle: string
-      readonly project: string
-      readonly loop_id: string
-      readonly until: number
-      readonly reservation?: string
-    })
-  | (Event & {
-      readonly type: 'handle.taken'
-      readonly handle: string
-      readonly project: string
-      readonly loop_id: string
-      readonly trigger_id: string
-    })
-  | (Event & {
-      readonly type: 'handle.questioned'
-      readonly handle: string
-      readonly project: string
-      readonly loop_id: string
-      readonly organization: string
-      readonly until: number
-    })
-  | (Event & { readonly type: 'handle.released' })
-/**
- * Internal commands of the actor of a handle. `handle.reserve` returns the time until which the
- * caller may use the reservation, in Unix milliseconds. `handle.reserve` is refused while another
- * loop has or reserves the handle, and while any loop has or reserves another handle with the same
- * hash. `reservation`: an id of the request that reserves the handle. With it, `handle.free` ends
- * only the reservation of this request. The other commands are never refused.
- */
-export type HandleCommands = {
-  'handle.reserve': {
-    input: { handle: string; project: string; loop_id: string; reservation?: string }
-    reply: { until: number }
-  }
-  'handle.bind': {
-    input: { handle: string; loop_id: string; trigger_id: string; project: string }
-    reply: undefined
-  }
-  'handle.free': {
-    input: { loop_id: string; trigger_id?: string; reservation?: string }
-    reply: undefined
-  }
-  wake: { input: unknown; reply: undefined }
-}
-/** The trigger to which a handle belongs. */
-export interface HandleOwner {
-  readonly project: string
-  readonly loop_id: string
-  readonly trigger_id: string
-}
 /** The data that the gateway adds to commands that save a loop. */
 export interface Saving {
   readonly organization: string

@@ -17,7 +17,8 @@ import type {
 } from '../environments/commands.ts'
 import type { Published, SourceCommands } from '../events/sources.ts'
 import type { InteractionCommands, QueueCommands, RunCommands } from '../internal.ts'
-import type { HandleCommands, LoopCommands } from '../loops/events.ts'
+import type { LoopCommands } from '../loops/events.ts'
+import type { HandleCommands } from '../loops/handles.ts'
 import type { SlotCommands } from '../loops/slots.ts'
 import type { MemoryCommands } from '../memory/schema.ts'
 import type {

@@ -13,7 +13,7 @@
 
 import type { Api } from '../../../protocol/api.ts'
 import { refuse } from '../../../protocol/errors.ts'
-import type { HandleCommands, HandleEvent, HandleOwner } from '../../../protocol/loops/events.ts'
+import type { HandleCommands, HandleEvent, HandleOwner } from '../../../protocol/loops/handles.ts'
 import { type Actor, defineActor } from '../../actor.ts'
 
 /** Milliseconds for which a loop may use a reservation (H2). */
