@@ -1,10 +1,9 @@
 /**
  * The timeline of a channel. It shows the newest messages and grows upwards while the person
- * scrolls up. At the bottom, it follows new messages. Elsewhere, the visible messages keep their
- * position.
+ * scrolls up. At the bottom, it follows new messages.
  */
 import { useSignal } from '@preact/signals'
-import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { useEffect, useMemo, useState } from 'preact/hooks'
 import { Button } from '../../design/button.tsx'
 import { showError } from '../../design/notify.ts'
 import { Empty, Failure, Skeleton } from '../../design/states.tsx'
@@ -13,58 +12,14 @@ import { useCommands } from '../../shell/shortcuts.ts'
 import { formatDay } from '../../text/format.ts'
 import { lastReplies, linesOf, rootsOf } from './feed.ts'
 import { elementId, type MessageContext, MessageLine, togglePin } from './message.tsx'
+import { useScrollPosition } from './scroll-position.ts'
 import { channelsText as text } from './text.ts'
 import type { Messages } from './use-messages.ts'
 
 /** Number of messages that are rendered initially, and by which the timeline grows. */
 const WINDOW_SIZE = 100
-/** Distance from the end within which the timeline counts as scrolled to the end. */
-const NEAR_END_PX = 40
 /** Distance from the top within which older messages are loaded. */
 const NEAR_TOP_PX = 600
-
-/** The scroll position before a change. `top` is the offset in pixels of the element `anchor`. */
-interface ScrollPosition {
-  atBottom: boolean
-  anchor: string | undefined
-  top: number
-}
-
-function usePosition() {
-  const area = useRef<HTMLDivElement>(null)
-  const content = useRef<HTMLOListElement>(null)
-  const held = useRef<ScrollPosition>({ atBottom: true, anchor: undefined, top: 0 })
-  const measure = (): void => {
-    const element = area.current
-    if (!element) return
-    const { scrollTop, scrollHeight, clientHeight } = element
-    const { top } = element.getBoundingClientRect()
-    let anchor: Element | undefined
-    for (const one of content.current?.children ?? [])
-      if (one.id !== '' && one.getBoundingClientRect().bottom > top) {
-        anchor = one
-        break
-      }
-    held.current = {
-      atBottom: scrollTop + clientHeight >= scrollHeight - NEAR_END_PX,
-      anchor: anchor?.id,
-      top: (anchor?.getBoundingClientRect().top ?? top) - top,
-    }
-  }
-  const restore = (): void => {
-    const element = area.current
-    if (!element) return
-    const { atBottom, anchor, top } = held.current
-    if (atBottom) element.scrollTop = element.scrollHeight
-    else {
-      const kept = anchor === undefined ? null : document.getElementById(anchor)
-      if (kept)
-        element.scrollTop +=
-          kept.getBoundingClientRect().top - element.getBoundingClientRect().top - top
-    }
-  }
-  return { area, content, held, measure, restore }
-}
 
 /** Shows the messages. `onRead` receives the newest `seq` that the person has seen. */
 export function Timeline({
@@ -82,7 +37,6 @@ export function Timeline({
   const [from, setFrom] = useState<number>()
   const [atBottom, setAtBottom] = useState(true)
   const seen = useSignal(0)
-  const { area, content, held, measure, restore } = usePosition()
   const roots = useMemo(() => rootsOf(feed), [feed])
   const replies = useMemo(() => lastReplies(feed), [feed])
   const first = from === undefined ? Math.max(0, roots.length - WINDOW_SIZE) : indexOf(roots, from)
@@ -90,6 +44,7 @@ export function Timeline({
     () => linesOf(roots.slice(first), readUpTo, around.me),
     [roots, first, readUpTo, around.me],
   )
+  const { area, content, held, measure, restore } = useScrollPosition(lines, loaded)
   const newest = feed.items.at(-1)?.seq ?? 0
   const marked = currentUrl.value.query.get('message') ?? ''
 
@@ -107,26 +62,10 @@ export function Timeline({
     if (bottom && from !== undefined && roots.length - first > 3 * WINDOW_SIZE) setFrom(undefined)
     if ((area.current?.scrollTop ?? NEAR_TOP_PX) < NEAR_TOP_PX && !bottom) grow()
   }
-  useLayoutEffect(restore, [lines])
-  useEffect(() => {
-    const observer = new ResizeObserver(() => restore())
-    if (content.current) observer.observe(content.current)
-    if (area.current) observer.observe(area.current)
-    return () => observer.disconnect()
-  }, [loaded])
-  useEffect(() => {
-    const read = (): void => {
-      if (!held.current.atBottom || document.visibilityState !== 'visible' || newest === 0) return
-      seen.value = newest
-      if (document.hasFocus()) onRead(newest)
-    }
-    read()
-    addEventListener('focus', read)
-    document.addEventListener('visibilitychange', read)
-    return () => {
-      removeEventListener('focus', read)
-      document.removeEventListener('visibilitychange', read)
-    }
+  useWhileRead(() => {
+    if (!held.current.atBottom || newest === 0) return
+    seen.value = newest
+    if (document.hasFocus()) onRead(newest)
   }, [newest, atBottom])
 
   // Scrolls to the linked message once it is loaded.
@@ -217,6 +156,25 @@ export function Timeline({
       </p>
     </div>
   )
+}
+
+/**
+ * Calls `note` while the page is visible: at first, after each change of `changes`, and when the
+ * person returns to the page.
+ */
+function useWhileRead(note: () => void, changes: readonly unknown[]): void {
+  useEffect(() => {
+    const look = (): void => {
+      if (document.visibilityState === 'visible') note()
+    }
+    look()
+    addEventListener('focus', look)
+    document.addEventListener('visibilitychange', look)
+    return () => {
+      removeEventListener('focus', look)
+      document.removeEventListener('visibilitychange', look)
+    }
+  }, changes)
 }
 
 /** Returns the index of the first message with at least this `seq`, or else the last index. */
