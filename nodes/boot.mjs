@@ -45,8 +45,11 @@ const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
 
 if (major < NEEDED[0] || (major === NEEDED[0] && minor < NEEDED[1]))
   fail(`Node ${NEEDED.join('.')} or newer is required; this is ${process.versions.node}.`)
-else if (command === undefined) process.stdout.write(usage)
-else {
+else if (command === undefined) {
+  // The reader may have closed the pipe.
+  process.stdout.on('error', () => {})
+  process.stdout.write(usage)
+} else {
   const { ensureDependencies } = await import('./boot/dependencies.mjs')
   const isTest = command === 'test'
   const isWatching = isTest && args.includes('--watch')

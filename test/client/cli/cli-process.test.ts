@@ -141,3 +141,10 @@ t.test('a command succeeds although its remarks are not read', async (t) => {
   child.stderr.destroy()
   t.strictSame((await once(child, 'exit'))[0], 0)
 })
+
+t.test('the usage is printed without an error if nothing reads it', async (t) => {
+  const child = spawn(process.execPath, ['nodes/boot.mjs'], { stdio: ['ignore', 'pipe', 'pipe'] })
+  child.stdout.destroy()
+  const [notes, [code]] = await Promise.all([text(child.stderr), once(child, 'exit')])
+  t.strictSame([code, notes], [0, ''])
+})
