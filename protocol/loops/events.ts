@@ -362,8 +362,7 @@ export type HandleEvent =
  * Internal commands of the actor of a handle. `handle.reserve` returns the time until which the
  * caller may use the reservation, in Unix milliseconds. `handle.reserve` is refused while another
  * loop has or reserves the handle, and while any loop has or reserves another handle with the same
- * hash. `reservation`: an id of the request that reserves the handle. With it, `handle.free` ends
- * only the reservation of this request. The other commands are never refused.
+ * hash. With `reservation`, the id of a request, `handle.free` ends only its reservation.
  */
 export type HandleCommands = {
   'handle.reserve': {
@@ -374,12 +373,10 @@ export type HandleCommands = {
     input: { handle: string; loop_id: string; trigger_id: string; project: string }
     reply: undefined
   }
-  'handle.free': {
-    input: { loop_id: string; trigger_id?: string; reservation?: string }
-    reply: undefined
-  }
+  'handle.free': { input: FreedHandle; reply: undefined }
   wake: { input: unknown; reply: undefined }
 }
+type FreedHandle = { loop_id: string; trigger_id?: string; reservation?: string }
 /** The trigger to which a handle belongs. */
 export interface HandleOwner {
   readonly project: string
