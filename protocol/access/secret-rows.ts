@@ -24,16 +24,28 @@ export const Secret = Type.Object({
   updated_at: Timestamp,
 })
 export type Secret = Static<typeof Secret>
+const ENTRY_NAME = '^[A-Za-z0-9_.-]{1,128}$'
 const PutSecret = Closed({
   entries: Type.Record(
-    Type.String({ pattern: '^[A-Za-z0-9_.-]{1,128}$' }),
+    Type.String({ pattern: ENTRY_NAME }),
     Type.String({ minLength: 1, maxLength: 8192 }),
     { minProperties: 1, maxProperties: 32 },
   ),
 })
 
 const BASE64 = /^[A-Za-z0-9+/]{43}=$/
+const isEntryName = new RegExp(ENTRY_NAME)
 const check = ({ entries }: Static<typeof PutSecret>): FieldError[] => {
+  // The schema checks only the values of entries with valid names.
+  const [invalid] = Object.keys(entries).filter((name) => !isEntryName.test(name))
+  if (invalid !== undefined)
+    return [
+      {
+        field: `entries.${invalid.slice(0, 128)}`,
+        message: 'must have 1 to 128 letters, digits, . _ or - as its name',
+        expected: { pattern: ENTRY_NAME },
+      },
+    ]
   const key = Object.hasOwn(entries, SIGNING_KEY) ? entries[SIGNING_KEY] : undefined
   return key === undefined || BASE64.test(key)
     ? []

@@ -181,6 +181,20 @@ t.test('a wait names an event type or a pattern, and reads only the event', asyn
   )
 })
 
+t.test('names with line breaks are refused, because no schema checks their values', async (t) => {
+  const strange = { 'a\nb': 5, 'c\u2028': null } as unknown as NonNullable<Spec['input']>
+  const fault = (at: string) => [
+    `${at}["a\\nb"]: must not have a line break in its name`,
+    `${at}["c\u2028"]: must not have a line break in its name`,
+  ]
+  t.same(faults([sleep({ duration: '1s' })], { input: strange }), fault('spec.input'))
+  t.same(faults([sleep({ duration: '1s' })], { config: strange }), fault('spec.config'))
+  t.same(
+    faults([wait({ event_type: 'signal.go', payload_mapping: strange })]),
+    fault('spec.steps[0].config.payload_mapping'),
+  )
+})
+
 t.test('the depth and size of documents and the number of faults are limited', async (t) => {
   const deep = JSON.parse(`${'{"a":'.repeat(5000)}1${'}'.repeat(5000)}`) as Record<string, unknown>
   t.match(faults([action(deep)]), [

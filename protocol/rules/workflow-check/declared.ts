@@ -5,7 +5,7 @@
 import type { FieldError } from '../../errors.ts'
 import { typeName } from '../expressions/values.ts'
 import { isJsonObject } from '../json-object.ts'
-import { below } from './path.ts'
+import { below, lineBreakFaults } from './path.ts'
 
 /** Declarations by name, as in a spec's `input` and `config`. */
 export type Declarations = Readonly<
@@ -67,10 +67,13 @@ export function applyDefaults(
   return { values: Object.fromEntries([...Object.entries(values), ...defaults]) }
 }
 
-/** Returns an error for each default that does not have the declared type. */
-export const checkDeclared = (declared: Declarations, path: string): FieldError[] =>
-  Object.entries(declared).flatMap(([name, rule]) =>
+/** Returns an error for each invalid name, or for each default of another type than declared. */
+export function checkDeclared(declared: Declarations, path: string): FieldError[] {
+  const invalid = lineBreakFaults(declared, path)
+  if (invalid.length > 0) return invalid
+  return Object.entries(declared).flatMap(([name, rule]) =>
     (rule.default ?? null) === null
       ? []
       : mismatch(rule.type, rule.default, below(below(path, name), 'default')),
   )
+}

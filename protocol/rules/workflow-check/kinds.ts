@@ -14,7 +14,7 @@ import { checkExpression, checkTemplate, hasTemplate } from '../expressions/temp
 import { checkAgentConfig, checkJudge } from './agents.ts'
 import { checkDuration, checkTime } from './bounds.ts'
 import { checkLocation } from './environments.ts'
-import { below } from './path.ts'
+import { below, lineBreakFaults } from './path.ts'
 
 type Of<K extends Step['kind']> = Extract<Step, { kind: K }>['config']
 type Check<K extends Step['kind']> = (config: Of<K>, path: string, scope: Scope) => FieldError[]
@@ -53,10 +53,15 @@ const waits: Check<'wait_for_event'> = (
   ...(condition === undefined
     ? []
     : checkExpression(condition, EVENT_ROOTS, below(path, 'condition'))),
-  ...Object.entries(payload_mapping ?? {}).flatMap(([name, source]) =>
-    checkExpression(source, MAPPING_ROOTS, below(below(path, 'payload_mapping'), name)),
-  ),
+  ...checkMapping(payload_mapping ?? {}, below(path, 'payload_mapping')),
 ]
+function checkMapping(mapping: Readonly<Record<string, string>>, path: string): FieldError[] {
+  const invalid = lineBreakFaults(mapping, path)
+  if (invalid.length > 0) return invalid
+  return Object.entries(mapping).flatMap(([name, source]) =>
+    checkExpression(source, MAPPING_ROOTS, below(path, name)),
+  )
+}
 
 /**
  * Checks the question of an interaction step, except for parts that templates determine when the

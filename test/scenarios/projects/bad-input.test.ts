@@ -136,6 +136,16 @@ t.test(
     t.match(await s.refused('secret.put', { secret_name: 'x', entries: {} }, 400, 'bad_request'), {
       details: { fields: [{ field: 'entries', message: 'must have at least 1 member' }] },
     })
+    for (const [name, value] of [
+      ['', 'v'],
+      ['a b', 5],
+      ['a\nb', null],
+      ['x'.repeat(129), 'v'],
+    ] as const) {
+      const entries = { ok: 'v', [name]: value }
+      const error = await s.refused('secret.put', { secret_name: 'x', entries }, 400, 'bad_request')
+      t.strictSame(fieldsOf(error), [`entries.${name.slice(0, 128)}`])
+    }
     const extra = await s.raw('DELETE', '/v1/projects/default/workflows/x', {
       body: '{"force": true}',
       headers: json,
