@@ -4,7 +4,7 @@
  * A plan is valid only for the request and the choices from which it was made, so it is replaced by
  * a new one when they change.
  */
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import type { ApplyRequest, ApplyResult } from '../../../protocol/blueprints/schema.ts'
 import { ApiError, call } from '../../api/client.ts'
 
@@ -41,6 +41,8 @@ export function useApply(
 ): Applying {
   const [step, setStep] = useState<Step>({ kind: 'none' })
   const [error, setError] = useState<ApiError>()
+  /** Number of the newest request. Responses to earlier requests are ignored. */
+  const newest = useRef(0)
   const send = async (
     wanted: ApplyRequest,
     more: { readonly mode: 'preview' | 'apply'; readonly plan_id?: string },
@@ -62,14 +64,16 @@ export function useApply(
     after: () => Promise<Step>,
     failed: Step,
   ): Promise<void> => {
+    const number = ++newest.current
     setStep(running)
     setError(undefined)
     try {
-      setStep(await after())
+      const next = await after()
+      if (number === newest.current) setStep(next)
     } catch (failure) {
-      setStep(failed)
+      if (number === newest.current) setStep(failed)
       if (!(failure instanceof ApiError)) throw failure
-      setError(failure)
+      if (number === newest.current) setError(failure)
     }
   }
   const plan = async (): Promise<void> => {
@@ -96,6 +100,7 @@ export function useApply(
     )
   }
   useEffect(() => {
+    newest.current++
     setStep({ kind: 'none' })
     setError(undefined)
     void plan()

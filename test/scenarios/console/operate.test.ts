@@ -105,9 +105,31 @@ await inBrowser(t, async (browser) => {
     t.strictSame(await faultsOf(page), [], 'no accessibility violation')
     await apply.click()
     await page.getByText('The blueprint was applied.').waitFor()
+    skill('Be short.')
+    let release = () => {}
+    const released = new Promise<void>((done) => void (release = done))
+    const held = page.waitForRequest('**/blueprints/apply*')
+    await page.route(
+      '**/blueprints/apply*',
+      async (route) => {
+        const response = await route.fetch()
+        await released
+        await route.fulfill({ response })
+      },
+      { times: 1 },
+    )
+    await input.nth(1).setInputFiles(desk)
+    const outdated = (await held).response()
     skill('Be brief.')
     await input.nth(1).setInputFiles(desk)
     await page.getByText('1 update').waitFor()
+    await page.locator('summary', { hasText: 'tone' }).click()
+    const comparison = page.locator('.comparison', { hasText: 'Be brief.' }).first()
+    await comparison.waitFor()
+    release()
+    await (await outdated)?.finished()
+    await page.evaluate('new Promise(requestAnimationFrame)')
+    t.ok(await comparison.isVisible(), 'the plan of earlier files does not replace a newer one')
     await apply.click()
     await page.getByText('The blueprint was applied.').waitFor()
     await page.getByRole('link', { name: 'Show the blueprint' }).click()
