@@ -11,8 +11,8 @@
  *     request's `Connection` header must be correct (`isUpgrade`).
  * M3. uWS pings idle sockets and ends a socket after 120 s without any frame or pong, so dead
  *     sockets are detected.
- * M4. Frames of one turn of the event loop leave a socket in order and in one write. A frame that
- *     `send` accepted is lost only if the socket closes.
+ * M4. Frames leave a socket in order. Those that one callback of the event loop sends leave it in one
+ *     write. A frame that `send` accepted is lost only if the socket closes.
  */
 
 import uWS, { type TemplatedApp, type WebSocket } from 'uWebSockets.js'
@@ -141,11 +141,11 @@ type Socket = Pick<
   WebSocket<Data>,
   'send' | 'cork' | 'getBufferedAmount' | 'ping' | 'end' | 'close'
 >
-/** A socket that sends the frames of one turn of the event loop together. */
+/** A socket that sends the frames of one callback of the event loop together. */
 export class SocketPipe implements Pipe {
   readonly #ws: Socket
   readonly #buffered: () => void
-  /** Frames that are sent at the end of this turn of the event loop. */
+  /** Frames that are sent at the end of this callback of the event loop. */
   #waiting: string[] = []
   /** Number of characters of the waiting frames. */
   #length = 0
@@ -162,7 +162,7 @@ export class SocketPipe implements Pipe {
     if (this.#waiting.length === 0) this.#capacity = MAX_UNSENT_BYTES - this.#ws.getBufferedAmount()
     if (this.#capacity - MAX_BYTES_PER_UNIT * this.#length < 0) return false
     this.#length += text.length
-    if (this.#waiting.push(text) === 1) setImmediate(() => this.#flush())
+    if (this.#waiting.push(text) === 1) queueMicrotask(() => this.#flush())
     if (this.#length >= MAX_WAITING_LENGTH) this.#flush()
     return true
   }

@@ -191,13 +191,13 @@ export interface TurnEnd {
   decide(run: () => void): void
   /**
    * Declares that other processes will respond to messages of this turn. Work that is deferred in
-   * this turn waits for the responses.
+   * this turn then waits until the end of the next turn.
    */
   expectResponses(): void
   /**
-   * Calls `run` immediately, unless responses are expected or earlier work is still deferred. In
-   * these cases, calls it at the end of the next turn, after its messages have left. Commands that
-   * arrive in response to this turn are therefore appended first.
+   * Calls `run` at the end of this turn, after its messages have left. If responses are expected,
+   * calls it at the end of the next turn, so that commands that arrive in response to this turn are
+   * appended first.
    */
   defer(run: () => void): void
 }

@@ -90,9 +90,9 @@ export function follow(
     for (let failures = 0; !stopped(); ) {
       if (waiting.length === 0) {
         await arrival.rung()
-        // The acknowledgement of an append often arrives together with the appended message. The
-        // jobs of the commit are sent to workers before the message is passed on.
-        await new Promise<void>((done) => nats.turnEnd.defer(done))
+        // The acknowledgement of an append often arrives together with the appended message. If the
+        // commit has jobs, they are sent to workers before the message is passed on.
+        await nats.turnEnd.responses()
         continue
       }
       const batch = waiting

@@ -6,10 +6,9 @@
  * T1. Functions of one kind run in the order in which they were passed.
  * T2. Messages that are sent while commands are decided, also in microtasks, leave in the same turn.
  *     Node.js runs the microtasks of one callback of `setImmediate` before it calls the next one.
- * T3. If responses to messages of this turn are expected, deferred work runs at the end of the next
- *     turn. A command that arrives in that turn, in response to a message of this turn, is therefore
- *     decided and sent before the deferred work. Otherwise, nothing has to come first, and deferred
- *     work runs immediately.
+ * T3. Deferred work runs at the end of the turn. If responses to messages of this turn are expected,
+ *     it runs at the end of the next turn. A command that arrives in that turn, in response to a
+ *     message of this turn, is therefore decided and sent before the deferred work.
  */
 import type { TurnEnd } from '../host/ports.ts'
 
@@ -17,22 +16,29 @@ import type { TurnEnd } from '../host/ports.ts'
 export interface SendingTurnEnd extends TurnEnd {
   /** Calls `run`, which sends a message, together with the other messages of this turn. */
   send(run: () => void): void
+  /**
+   * Returns a promise that resolves at the end of the next turn; undefined if no responses are
+   * expected, so that nothing has to come first.
+   */
+  responses(): Promise<void> | undefined
 }
 
 /** Creates the phases at the end of each turn. */
 export function createTurnEnd(): SendingTurnEnd {
   const [deciding, sending] = [createQueue(), createQueue()]
-  let deferred: (() => void)[] = []
-  /** What was deferred in the previous turn. */
+  /** What runs at the end of this turn. */
   let due: (() => void)[] = []
-  let scheduled = false
+  /** What runs at the end of the next turn. */
+  let deferred: (() => void)[] = []
   let responsesExpected = false
+  let scheduled = false
 
   const finish = (): void => {
     scheduled = responsesExpected = false
-    for (const run of due) run()
+    const all = due
     due = deferred
     deferred = []
+    for (const run of all) run()
     if (deciding.size() + sending.size() + due.length > 0) schedule()
   }
   const schedule = (): void => {
@@ -42,6 +48,7 @@ export function createTurnEnd(): SendingTurnEnd {
     setImmediate(sending.run)
     setImmediate(finish)
   }
+  const isLater = () => responsesExpected || deferred.length > 0
   return {
     decide(run) {
       deciding.add(run)
@@ -56,10 +63,12 @@ export function createTurnEnd(): SendingTurnEnd {
       schedule()
     },
     defer(run) {
-      if (!responsesExpected && deferred.length + due.length === 0) return run()
-      deferred.push(run)
+      if (isLater()) deferred.push(run)
+      else due.push(run)
       schedule()
     },
+    responses: () =>
+      isLater() ? new Promise<void>((done) => void deferred.push(done)) : undefined,
   }
 }
 

@@ -19,6 +19,7 @@ t.test('commands are decided, then messages leave, then earlier work is done', a
   await nextTurn()
   t.strictSame(done, ['decided 1', 'sent 1', 'sent by decision 1'])
 
+  turnEnd.expectResponses()
   turnEnd.defer(work('deferred 2'))
   turnEnd.send(work('sent 2'))
   turnEnd.decide(work('decided 2'))
@@ -28,24 +29,25 @@ t.test('commands are decided, then messages leave, then earlier work is done', a
   t.strictSame(done.slice(6), ['deferred 2'], 'also without other work')
 })
 
-t.test('work is deferred only while responses are expected or earlier work waits', async (t) => {
+t.test('work waits for the next turn only while responses are expected', async (t) => {
   const turnEnd = createTurnEnd()
   const done: string[] = []
   const work = (name: string) => () => void done.push(name)
-  turnEnd.send(work('sent'))
   turnEnd.defer(work('no responses'))
-  t.strictSame(done, ['no responses'])
+  turnEnd.send(work('sent'))
+  t.equal(turnEnd.responses(), undefined)
+  await nextTurn()
+  t.strictSame(done, ['sent', 'no responses'])
+
+  turnEnd.defer(work('before'))
   turnEnd.expectResponses()
   turnEnd.defer(work('responses'))
+  void turnEnd.responses()?.then(work('after responses'))
   await nextTurn()
-  t.strictSame(done, ['no responses', 'sent'])
-  turnEnd.defer(work('earlier work waits'))
-  t.strictSame(done, ['no responses', 'sent'])
+  t.strictSame(done.slice(2), ['before'])
+  turnEnd.defer(work('next turn'))
   await nextTurn()
-  await nextTurn()
-  t.strictSame(done, ['no responses', 'sent', 'responses', 'earlier work waits'])
-  turnEnd.defer(work('nothing waits'))
-  t.equal(done.at(-1), 'nothing waits')
+  t.strictSame(done.slice(3), ['responses', 'next turn', 'after responses'])
 })
 
 t.test('work that is passed on at the end of a turn is not forgotten', async (t) => {
