@@ -42,6 +42,7 @@ const closedPlaces: Readonly<Record<string, readonly string[]>> = {
   'has a narrow pattern': [
     'run.signal name',
     'environment.create name',
+    'secret.put entries.any',
     'session.start_turn context.name',
     'interaction.create delivery.channels.email.to',
   ],
