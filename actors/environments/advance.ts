@@ -80,8 +80,11 @@ function refuseJobs(
   if (jobs.length > 0)
     emit(on, { type: 'environment.jobs_refused', jobs, error_type, error_message })
 }
-/** Requests an operation. If it is the current operation, repeats the request. */
-export function request(on: Draft, kind: OperationKind): void {
+/**
+ * Requests an operation. If it is the current operation, repeats the request.
+ * @param replacesWorker whether a repeated start is the start of another worker.
+ */
+export function request(on: Draft, kind: OperationKind, replacesWorker = false): void {
   const { operation, operations, record, worker } = on.state
   const { at } = on.cause
   const again = operation?.kind === kind ? operation : undefined
@@ -93,9 +96,7 @@ export function request(on: Draft, kind: OperationKind): void {
     operation: again
       ? { ...again, asked: at, requests: again.requests + 1 }
       : { number: operations + 1, kind, since: at, asked: at, requests: 1 },
-    ...(kind === 'start' && {
-      generation: again ? worker.generation : worker.generation + 1,
-    }),
+    ...(kind === 'start' && { generation: worker.generation + (again && !replacesWorker ? 0 : 1) }),
   })
 }
 /**

@@ -5,11 +5,7 @@
 
 import { timestamp } from '../../protocol/common.ts'
 import type { EnvironmentCommands, HostTask } from '../../protocol/environments/commands.ts'
-import type {
-  EnvironmentEvent,
-  ExistingEnvironment,
-  Operation,
-} from '../../protocol/environments/events.ts'
+import type { EnvironmentEvent, ExistingEnvironment } from '../../protocol/environments/events.ts'
 import { keepWarmMs } from '../../protocol/environments/keep-warm.ts'
 import { refuse } from '../../protocol/errors.ts'
 import type { Cause, Decision } from '../actor.ts'
@@ -89,7 +85,11 @@ export function claim(
   const at = state.record.place
   if (at !== undefined && at !== place) return refuse('conflict')
   const on = draft(state, cause, settings)
-  if (isTaken && operation.kind === 'start') replaceWorker(on, operation)
+  if (isTaken && operation.kind === 'start') {
+    // The earlier process may have started a worker, so the next one gets another number.
+    endWorker(on, 'failed')
+    request(on, 'start', true)
+  }
   emit(on, {
     type: 'environment.operation_claimed',
     number,
@@ -100,23 +100,6 @@ export function claim(
     at: cause.at,
   })
   return finish(on, taskOf(on.state, cause.self.project))
-}
-
-/**
- * Ends the worker of an interrupted start. The worker that is started next gets another number,
- * because the earlier process may have started the first one.
- */
-function replaceWorker(on: Draft, operation: Operation): void {
-  endWorker(on, 'failed')
-  const { id, provider, place } = on.state.record
-  emit(on, {
-    type: 'environment.operation_requested',
-    environment_id: id,
-    provider,
-    ...(place !== undefined && { place }),
-    operation: { ...operation, asked: on.cause.at, requests: operation.requests + 1 },
-    generation: on.state.worker.generation + 1,
-  })
 }
 
 const isCurrent = (

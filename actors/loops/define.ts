@@ -13,6 +13,7 @@ import type { CreateLoop, UpdateLoop } from '../../protocol/loops/rows.ts'
 import {
   type Authored,
   authoring,
+  httpHandle,
   type Loop,
   metadata,
   type Trigger,
@@ -66,13 +67,10 @@ function unreserved(
   at: number,
 ): Refusal | undefined {
   const held = handlesOf(state.record, state.trigger_ids)
-  const lost = triggers.some(
-    (trigger) =>
-      trigger.kind === 'http' &&
-      trigger.config?.http_handle !== undefined &&
-      !held.has(trigger.config.http_handle) &&
-      (getOwn(reserved, trigger.config.http_handle) ?? 0) < at,
-  )
+  const lost = triggers.some((trigger) => {
+    const handle = httpHandle(trigger)
+    return handle !== undefined && !held.has(handle) && (getOwn(reserved, handle) ?? 0) < at
+  })
   return lost
     ? refuse(
         'service_unavailable',
@@ -102,12 +100,12 @@ function unsignedHandles(
   const signed = new Map(
     (record?.triggers ?? []).flatMap((trigger, index) => {
       const key = triggerKey(trigger, index)
-      const handle = trigger.kind === 'http' ? trigger.config?.http_handle : undefined
+      const handle = httpHandle(trigger)
       return handle !== undefined && Object.hasOwn(secrets, key) ? [[handle, key] as const] : []
     }),
   )
   return triggers.flatMap((trigger, index) => {
-    const handle = trigger.kind === 'http' ? trigger.config?.http_handle : undefined
+    const handle = httpHandle(trigger)
     const key = handle === undefined ? undefined : signed.get(handle)
     return key === undefined || Object.hasOwn(secrets, triggerKey(trigger, index))
       ? []

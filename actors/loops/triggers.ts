@@ -6,7 +6,7 @@
 import type { Watch } from '../../protocol/events/sources.ts'
 import { getOwn } from '../../protocol/lookup.ts'
 import type { LoopEvent } from '../../protocol/loops/events.ts'
-import { type Loop, type Trigger, triggerKey } from '../../protocol/loops/schema.ts'
+import { httpHandle, type Loop, type Trigger, triggerKey } from '../../protocol/loops/schema.ts'
 import { nextFire } from '../../protocol/rules/schedule.ts'
 import type { Cause } from '../actor.ts'
 import { standingEvents } from './standing.ts'
@@ -30,7 +30,7 @@ export function materialize(
     ids.set(key, id)
     if (trigger.kind !== 'http') return trigger
     const known = before.record?.triggers?.find((old, at) => triggerKey(old, at) === key)
-    const kept = known?.kind === 'http' ? known.config?.http_handle : undefined
+    const kept = known && httpHandle(known)
     return { ...trigger, config: { http_handle: trigger.config?.http_handle ?? kept ?? id } }
   })
   return { ...(triggers && { triggers: made }), trigger_ids: Object.fromEntries(ids) }
@@ -43,11 +43,10 @@ export const handlesOf = (
 ): ReadonlyMap<string, string> =>
   new Map(
     loop
-      ? triggersOf(loop, ids).flatMap(({ id, trigger }) =>
-          trigger.kind === 'http' && trigger.config?.http_handle !== undefined
-            ? [[trigger.config.http_handle, id] as const]
-            : [],
-        )
+      ? triggersOf(loop, ids).flatMap(({ id, trigger }) => {
+          const handle = httpHandle(trigger)
+          return handle === undefined ? [] : [[handle, id] as const]
+        })
       : [],
   )
 

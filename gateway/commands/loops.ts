@@ -11,7 +11,7 @@ import { isId, slotOf, stemOf } from '../../protocol/ids.ts'
 import type { Saving } from '../../protocol/loops/events.ts'
 import { handleId } from '../../protocol/loops/handles.ts'
 import { type StartLoopRun, startKeyOf } from '../../protocol/loops/rows.ts'
-import type { Loop, Trigger } from '../../protocol/loops/schema.ts'
+import { httpHandle, type Loop, type Trigger } from '../../protocol/loops/schema.ts'
 import { REDACTED, secretPath } from '../../protocol/loops/secrets.ts'
 import { isJsonObject } from '../../protocol/rules/json-object.ts'
 import { below } from '../../protocol/rules/workflow-check/path.ts'
@@ -132,7 +132,7 @@ async function reserveEach(
   reserved: Map<string, number>,
 ): Promise<Refusal | undefined> {
   for (const [index, trigger] of triggers.entries()) {
-    const handle = trigger.kind === 'http' ? trigger.config?.http_handle : undefined
+    const handle = httpHandle(trigger)
     if (handle === undefined) continue
     if (isId(handle, 'trigger')) {
       const owner = await world.ask(

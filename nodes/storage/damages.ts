@@ -8,7 +8,7 @@ const HOLD_MS = 60_000
 export interface Damages {
   /** Reports that a partition's journal lacks entries. */
   report(partition: number, reason: string): void
-  /** Returns the finding that is in effect for a partition; undefined if there is none. */
+  /** Returns the finding that is in effect for a partition; undefined if none is. */
   of(partition: number): string | undefined
 }
 

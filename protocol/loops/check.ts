@@ -12,7 +12,7 @@ import { checkDuration } from '../rules/workflow-check/bounds.ts'
 import { checkSpec } from '../rules/workflow-check/check.ts'
 import { below } from '../rules/workflow-check/path.ts'
 import { isRef, preparationIds } from './repositories.ts'
-import { type Authored, specOf, type Trigger, triggerKey } from './schema.ts'
+import { type Authored, httpHandle, specOf, type Trigger, triggerKey } from './schema.ts'
 
 function checkTrigger(trigger: Trigger, path: string): FieldError[] {
   const config = below(path, 'config')
@@ -40,9 +40,7 @@ function checkTrigger(trigger: Trigger, path: string): FieldError[] {
 
 function checkTriggers(triggers: readonly Trigger[]): FieldError[] {
   const keys = triggers.map(triggerKey)
-  const handles = triggers.map((trigger) =>
-    trigger.kind === 'http' ? trigger.config?.http_handle : undefined,
-  )
+  const handles = triggers.map(httpHandle)
   return triggers.flatMap((trigger, index) => {
     const at = below('triggers', index)
     const handle = handles[index]

@@ -172,6 +172,10 @@ export const specOf = ({
 export const triggerKey = ({ key }: Pick<Trigger, 'key'>, index: number): string =>
   key ?? `#${index}`
 
+/** Returns the handle of an HTTP trigger; undefined if it has none, or is of another kind. */
+export const httpHandle = (trigger: Trigger): string | undefined =>
+  trigger.kind === 'http' ? trigger.config?.http_handle : undefined
+
 /**
  * Returns the record of a loop that the service has paused.
  * @param updated_at the time of the pause; by default unchanged, as in events of earlier releases.

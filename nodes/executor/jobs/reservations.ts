@@ -13,7 +13,7 @@ export interface Reservations {
   has(job_id: string): boolean
   /** Reserves a job. If it is reserved already, its reservation is renewed. */
   reserve(job_id: string, project: string): void
-  /** Ends a reservation. Does nothing if there is none. */
+  /** Ends a reservation. Does nothing if it has ended already. */
   release(job_id: string): void
   releaseAll(): void
 }

@@ -22,12 +22,12 @@ export interface Inventory {
   containers(environment_id?: string, signal?: AbortSignal): Promise<readonly Container[]>
   /** Creates and starts a container. Returns its id. */
   run(name: string, settings: object, signal: AbortSignal): Promise<string>
-  /** Stops and removes a container. Does nothing if there is none. */
+  /** Stops and removes a container. Does nothing if it does not exist. */
   removeContainer(id: string, signal?: AbortSignal): Promise<void>
   volumes(): Promise<readonly Volume[]>
   createVolume(task: HostTask, signal: AbortSignal): Promise<void>
   hasVolume(environment_id: string, signal?: AbortSignal): Promise<boolean>
-  /** Removes a volume. Does nothing if there is none. */
+  /** Removes a volume. Does nothing if it does not exist. */
   removeVolume(environment_id: string): Promise<void>
 }
 

@@ -7,7 +7,7 @@ import type { SelectedRuns } from './selection.tsx'
 import { listText as text } from './text.ts'
 
 interface CurrentRun {
-  /** Position of the run that the commands concern; -1 if there is none. */
+  /** Position of the run that the commands concern; -1 without a current run. */
   readonly at: number
   readonly setCurrent: (id: string) => void
 }
