@@ -197,7 +197,7 @@ async function* follow<T>(
     const { url } = transport
     const watch = watchdog(silence, signal)
     let reason = 'the server ended the stream'
-    let told: number | undefined
+    let retryAfter: number | undefined
     try {
       const answer = await endedBySignal(transport.fetch)(
         `${url}${path}${queryOf({ ...rest, [parameter]: cursor })}`,
@@ -207,7 +207,7 @@ async function* follow<T>(
         },
       )
       if (!answer.ok) {
-        ;({ reason, told } = await reasonToRepeat(transport, url, answer))
+        ;({ reason, retryAfter } = await reasonToRepeat(transport, url, answer))
       } else if (answer.body) {
         requireEventStream(url, answer)
         const begins = (after: number) => {
@@ -242,7 +242,7 @@ async function* follow<T>(
       watch.stop()
     }
     options.onReconnect?.(reason)
-    const pause = transport.pause(Math.min(2000, 50 * 2 ** Math.max(0, failures)), told)
+    const pause = transport.pause(Math.min(2000, 50 * 2 ** Math.max(0, failures)), retryAfter)
     await untilAborted(pause, signal)
   }
 }

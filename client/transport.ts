@@ -128,11 +128,12 @@ export class Transport {
   }
   /**
    * Waits for the given milliseconds, with a jitter of ±25 %. If the service has requested a wait
-   * (`told`), waits for this time instead, or up to 25 % longer.
+   * (`retryAfter`), waits for this time instead, or up to 25 % longer.
    */
-  pause(ms: number, told?: number): Promise<void> {
+  pause(ms: number, retryAfter?: number): Promise<void> {
     const jitter = Math.random() / 4
-    return this.#pause(told === undefined ? ms * (0.75 + 2 * jitter) : told * (1 + jitter))
+    if (retryAfter !== undefined) return this.#pause(retryAfter * (1 + jitter))
+    return this.#pause(ms * (0.75 + 2 * jitter))
   }
 
   /**
@@ -305,7 +306,7 @@ export class Transport {
       const faults: unknown[] = []
       let answer: Response | undefined
       let failure: BatonError
-      let told: number | undefined
+      let retryAfter: number | undefined
       try {
         answer = await this.fetch(url + path, {
           ...init,
@@ -317,7 +318,7 @@ export class Transport {
         if (accepts(answer, attempt)) return await read(answer)
         failure = refusal(answer, await answer.text())
         if (!temporaryStatuses.has(answer.status)) throw failure
-        told = retryAfterMs(answer)
+        retryAfter = retryAfterMs(answer)
         if (answer.status !== 429) this.next(url)
       } catch (error) {
         if (error instanceof BatonError) throw error
@@ -329,7 +330,7 @@ export class Transport {
         this.next(url)
       }
       if (attempt >= tries) throw failure
-      const paused = this.pause(Math.min(WAIT.last, WAIT.first * 2 ** (attempt - 1)), told)
+      const paused = this.pause(Math.min(WAIT.last, WAIT.first * 2 ** (attempt - 1)), retryAfter)
       await (signal ? orAborted(paused, signal) : paused)
     }
   }
@@ -378,11 +379,11 @@ export async function reasonToRepeat(
   transport: Transport,
   url: string,
   answer: Response,
-): Promise<{ readonly reason: string; readonly told: number | undefined }> {
+): Promise<{ readonly reason: string; readonly retryAfter: number | undefined }> {
   const refused = refusal(answer, await answer.text())
   if (answer.status < 500 && answer.status !== 429) throw refused
   if (answer.status !== 429) transport.next(url)
-  return { reason: refused.message, told: retryAfterMs(answer) }
+  return { reason: refused.message, retryAfter: retryAfterMs(answer) }
 }
 
 /**

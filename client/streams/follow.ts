@@ -48,14 +48,14 @@ export async function* followStreams(
     const watch = watchdog(silence, signal)
     let reason = 'the server ended the stream'
     let pause: number | undefined
-    let told: number | undefined
+    let retryAfter: number | undefined
     try {
       const answer = await endedBySignal(transport.fetch)(
         `${url}${STREAMS_PATH}`,
         streamRequest([...open.values()], transport.headers, watch.signal),
       )
       if (!answer.ok) {
-        ;({ reason, told } = await reasonToRepeat(transport, url, answer))
+        ;({ reason, retryAfter } = await reasonToRepeat(transport, url, answer))
       } else if (answer.body) {
         requireEventStream(url, answer)
         for await (const frames of readStream(answer.body, watch.alive, (ms) => (pause = ms)))
@@ -80,7 +80,7 @@ export async function* followStreams(
     if (open.size === 0 || signal?.aborted) return
     onReconnect?.(reason)
     const ms = pause ?? Math.min(2000, 50 * 2 ** Math.max(0, failures))
-    await untilAborted(transport.pause(ms, told), signal)
+    await untilAborted(transport.pause(ms, retryAfter), signal)
   }
 }
 const duplicate = (): BatonError => {
