@@ -9,7 +9,7 @@ import type { World } from '../ports.ts'
 import type { Item } from './chunk.ts'
 import { type Follower, MAX_WAIT_MS } from './follow.ts'
 import type { Source } from './followers.ts'
-import { frameOf } from './sse.ts'
+import { frameOfLine, oneLine } from './sse.ts'
 
 /**
  * Maximum number of frames per page: `usual` by default, and `long` for followers that lag behind.
@@ -19,15 +19,18 @@ const PAGE = { usual: 200, long: 2000 } as const
 /**
  * Adds a frame to the items. The frames of one event, which have the same cursor, are one item, so
  * that they are never separated.
+ * @param line JSON that `oneLine` returned.
  */
-function add(items: Item[], seq: number, type: string, json: string): void {
+function add(items: Item[], seq: number, type: string, line: string): void {
   const before = items.at(-1)?.cursor === seq ? (items.pop()?.frame ?? '') : ''
-  items.push({ cursor: seq, frame: before + frameOf(type, json, seq) })
+  items.push({ cursor: seq, frame: before + frameOfLine(type, line, seq) })
 }
 /** Returns the items of a page. A view of an earlier release answers without `appended`. */
-function itemsOf({ items: events, appended: lines = '' }: ViewQueries['feed']['reply']): Item[] {
+function itemsOf({ items: events, appended = '' }: ViewQueries['feed']['reply']): Item[] {
   const items: Item[] = []
-  for (const { seq, type, json } of events) add(items, seq, type, json)
+  for (const { seq, type, json } of events) add(items, seq, type, oneLine(json))
+  // Escaping a whole page takes much less time than escaping each event.
+  const lines = oneLine(appended)
   for (let from = 0; from < lines.length; ) {
     const type = lines.indexOf(' ', from) + 1
     const json = lines.indexOf(' ', type) + 1

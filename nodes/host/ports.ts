@@ -34,6 +34,13 @@ export interface JournalPosition {
   readonly missing?: number
 }
 
+/**
+ * When a follower passes envelopes on: as soon as one has arrived, or at the end of the turn of the
+ * event loop, together with all others that arrived in this turn. Larger batches take less
+ * processor time.
+ */
+export type FollowBatches = 'at once' | 'per turn'
+
 /** The journal: one stream per partition, one subject per shard. */
 export interface Journal {
   /**
@@ -70,11 +77,13 @@ export interface Journal {
    * returned function is called. Calls to `on` do not overlap: each receives the envelopes that
    * have arrived, and waits for the promise that the previous call returned. Recovers automatically
    * from lost consumers.
+   * @param batches when a batch is passed on; `at once` by default.
    */
   follow(
     partition: number,
     from: number,
     on: (batch: readonly Stored[]) => Promise<void> | void,
+    batches?: FollowBatches,
   ): () => Promise<void>
 }
 

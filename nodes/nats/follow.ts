@@ -11,8 +11,8 @@
  * F3. Failures are retried with exponential backoff. After failed reads, the backoff has jitter, so
  *     that many followers do not resume at the same moment.
  */
-import { setTimeout as sleep } from 'node:timers/promises'
-import type { Stored } from '../host/ports.ts'
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
+import type { FollowBatches, Stored } from '../host/ports.ts'
 import { DamagedEnvelope, openEnvelope } from './envelope.ts'
 import { errorText } from './failures.ts'
 import { type Pulling, pull } from './journal/pull.ts'
@@ -40,6 +40,7 @@ export function follow(
   stream: string,
   from: number,
   on: (batch: readonly Stored[]) => Promise<void> | void,
+  batches: FollowBatches = 'at once',
 ): () => Promise<void> {
   const ending = new AbortController()
   const stopped = () => ending.signal.aborted
@@ -92,7 +93,7 @@ export function follow(
         await arrival.rung()
         // The acknowledgement of an append often arrives together with the appended message. If the
         // commit has jobs, they are sent to workers before the message is passed on.
-        await nats.turnEnd.responses()
+        await (batches === 'per turn' ? nextTurn() : nats.turnEnd.responses())
         continue
       }
       const batch = waiting

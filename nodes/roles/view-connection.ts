@@ -49,7 +49,8 @@ export async function openViewConnection(
   return {
     permitted: nats.permitted,
     ports: {
-      follow: (from, on) => journal.follow(partition, from, on),
+      // The thread has no other work that could wait for the end of a turn.
+      follow: (from, on) => journal.follow(partition, from, on, 'per turn'),
       position: () => journal.position(partition),
       decode: (data) => decodeEnvelope(data, blobs, false),
     },

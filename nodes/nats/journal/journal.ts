@@ -55,6 +55,6 @@ export function createJournal(nats: Nats, options: AppendOptions = {}): Journal 
       const { first_seq: first, last_seq: last, messages } = state
       return { first, last, missing: messages === 0 ? 0 : last - first + 1 - messages }
     },
-    follow: (partition, from, on) => follow(nats, streamOf(partition), from, on),
+    follow: (partition, from, on, batches) => follow(nats, streamOf(partition), from, on, batches),
   }
 }

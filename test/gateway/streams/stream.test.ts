@@ -318,7 +318,7 @@ on(
       { seq: 1000, type: 'run_updated' },
       { seq: 2000, type: 'action_appended' },
       { seq: 2000, type: 'job_updated' },
-    ].map((one) => ({ ...one, json: `{"text":"two words of ${one.type}"}` }))
+    ].map((one) => ({ ...one, json: `{"text":"two words of ${one.type}\u0085\u2028\u2029"}` }))
     let earlierRelease = false
     const page = (after: number, limit: number) =>
       feed.filter(({ seq }) => seq > after).slice(0, limit)
@@ -354,6 +354,12 @@ on(
     const older = await at.stream('/v1/projects/default/runs/events?since=1000')
     await until(() => frames(older.text).length === 3)
     t.same(dataOf(older.text), dataOf(replay.text))
+    for (const { text } of [replay, older])
+      t.notMatch(
+        text,
+        /[\u0085\u2028\u2029]/,
+        'no characters that some clients take as line breaks',
+      )
     older.close()
     at.edge.advance(15_000)
     await until(() => live.text.includes(':keepalive\n\n'))
