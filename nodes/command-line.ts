@@ -123,7 +123,10 @@ program
     'write CPU profiles of the server to this folder; `cost` also prints the time of each module',
   )
   .option('--against <commit>', 'compare this tree with a commit, in the benchmark `cost`')
-  .option('--scenario <name>', 'load of the benchmark `cost`: runs, steps, foreach or interactions')
+  .option(
+    '--scenario <name>',
+    'load of the benchmark `cost`: runs, steps, foreach, interactions, turns, followers or deltas',
+  )
   .option('--runs <n>', 'runs, or other pieces of work, in each round of the benchmark `cost`')
   .option('--seconds <n>', 'duration of the soak of the benchmark `console`, in seconds')
   .option('--roles', 'separate processes for shards, views and gateway, in the benchmark `cost`')
