@@ -3,7 +3,8 @@
  * in memory any number of times and written by the next flush. A deleted record is cached without
  * `record`, and removed from the table by the next flush.
  */
-import { type Store, WriteBackCache } from './store.ts'
+import type { Store } from './store.ts'
+import { WriteBackCache } from './write-back.ts'
 
 /**
  * A cached record. `record` is undefined after its deletion. `stored`: whether the table contains

@@ -11,157 +11,19 @@
  */
 
 import type { Database, Statement } from 'better-sqlite3'
-import { TransientMap } from '../protocol/rules/transient-map.ts'
 import { MAX_PAGE_CHARACTERS, sizeOf } from './page.ts'
 import { Shapes } from './shapes.ts'
 import { ChangeTail } from './tables/changes/tail.ts'
 import { FeedTail } from './tables/runs/tail.ts'
 import { OrderDemand } from './tables/tables/demand.ts'
 import { addDistance, type DistanceEngine } from './tables/tables/vectors/distance.ts'
+import type { Buffered, WriteBackCache } from './write-back.ts'
 
 /** A value that SQLite stores. */
 export type Value = string | number | null
 /** A value that can be bound to a parameter of a statement. */
 type Bound = Value | Uint8Array
 
-/** Options of a table's cache. */
-interface CacheOptions<V> {
-  /**
-   * Maximum number of records that stay cached after a flush. If there are more, all records that
-   * need not be written are dropped.
-   */
-  readonly most?: number
-  /** Copies a value for `edit`. By default, the copy is shallow. */
-  readonly copy?: (value: V) => V
-  /**
-   * Whether a value will probably change soon. A partial flush leaves such a value in memory, and
-   * every flush drops the other values that it writes from the cache. If absent, every flush writes
-   * all values, and written values stay cached.
-   */
-  readonly changes?: (value: V, key: string) => boolean
-}
-
-/** Changes that wait in memory until a flush writes them to the tables. */
-export interface Buffered {
-  /** The number of rows that wait to be written. */
-  readonly waiting: number
-  /** Accepts the changes of a batch. */
-  keep(): void
-  /** Reverts the changes since the last `keep`. */
-  undo(): void
-  /**
-   * Writes the waiting rows.
-   * @param all whether values that will probably change soon are written too.
-   */
-  flush(all: boolean): void
-  /** Discards all changes that have not been written. */
-  forget(): void
-}
-/**
- * A write-back cache of one table. Between two flushes, a record is loaded at most once and written
- * at most once, regardless of how many events change it. A value that existed before the current
- * batch is never mutated, so that `undo` can restore it: events replace a value by `set`, or change
- * the copy that `edit` returns.
- */
-export class WriteBackCache<V> implements Buffered {
-  readonly #rows = new TransientMap<string, V>()
-  readonly #dirty = new Set<string>()
-  /** The values that the current batch replaced, by key; undefined for keys that it added. */
-  #before = new Map<string, V | undefined>()
-  readonly #load: (key: string) => V | undefined
-  readonly #save: (value: V, key: string) => void
-  readonly #most: number
-  readonly #copy: (value: V) => V
-  readonly #changes: ((value: V, key: string) => boolean) | undefined
-  constructor(
-    load: (key: string) => V | undefined,
-    save: (value: V, key: string) => void,
-    { most = MAX_CACHED, copy = (value) => ({ ...value }), changes }: CacheOptions<V> = {},
-  ) {
-    this.#load = load
-    this.#save = save
-    this.#most = most
-    this.#copy = copy
-    this.#changes = changes
-  }
-  /** The number of records that wait to be written. */
-  get waiting(): number {
-    return this.#dirty.size
-  }
-  /**
-   * Returns the value of a key; undefined if it has none. The value is loaded if it is not cached.
-   * @param fresh whether the caller is certain that the table has no such key. In that case,
-   * nothing is loaded.
-   */
-  get(key: string, fresh = false): V | undefined {
-    const kept = this.#rows.get(key)
-    if (kept !== undefined || fresh) return kept
-    const loaded = this.#load(key)
-    if (loaded !== undefined) this.#rows.set(key, loaded)
-    return loaded
-  }
-  /** Returns the cached value of a key; undefined if none is cached. Nothing is loaded. */
-  peek(key: string): V | undefined {
-    return this.#rows.get(key)
-  }
-  /** Returns the keys of the cached values. */
-  keys(): IterableIterator<string> {
-    return this.#rows.keys()
-  }
-  set(key: string, value: V): void {
-    if (!this.#before.has(key)) this.#before.set(key, this.#rows.get(key))
-    this.#rows.set(key, value)
-    this.#dirty.add(key)
-  }
-  /**
-   * Returns a value that the current batch may mutate; undefined if the key has no value. The value
-   * is copied once for each batch.
-   * @param fresh as for `get`.
-   */
-  edit(key: string, fresh = false): V | undefined {
-    const value = this.get(key, fresh)
-    if (value === undefined || this.#before.has(key)) return value
-    const copy = this.#copy(value)
-    this.set(key, copy)
-    return copy
-  }
-  /**
-   * Writes the changed values.
-   * @param all whether values that will probably change soon are written too.
-   */
-  flush(all: boolean): void {
-    const changes = this.#changes
-    for (const key of this.#dirty) {
-      const value = this.#rows.get(key) as V
-      const soon = changes?.(value, key) === true
-      if (soon && !all) continue
-      this.#save(value, key)
-      this.#dirty.delete(key)
-      if (changes && !soon) this.#rows.delete(key)
-    }
-    if (this.#rows.size - this.#dirty.size <= this.#most) return
-    for (const key of this.#rows.keys()) if (!this.#dirty.has(key)) this.#rows.delete(key)
-  }
-  keep(): void {
-    // Replaced instead of cleared, because a cleared map would retain its values; see
-    // `TransientMap`.
-    if (this.#before.size > 0) this.#before = new Map()
-  }
-  undo(): void {
-    for (const [key, value] of this.#before) {
-      if (value !== undefined) this.#rows.set(key, value)
-      else if (this.#rows.delete(key)) this.#dirty.delete(key)
-    }
-    this.keep()
-  }
-  forget(): void {
-    this.#rows.clear()
-    this.#dirty.clear()
-    this.keep()
-  }
-}
-/** Default maximum number of cached records of a table. */
-const MAX_CACHED = 8192
 /** Number of rows that one multi-row INSERT writes. */
 const ROWS_AT_ONCE = 32
 

@@ -4,7 +4,7 @@
  * number of stored rows with its key, and changing a row several times between two flushes adds no
  * cost.
  */
-import type { Buffered } from '../store.ts'
+import type { Buffered } from '../write-back.ts'
 
 /** Changes to tallies within a flush, by key. */
 export class Tallies implements Buffered {

@@ -18,7 +18,8 @@ import {
   valuesOf,
 } from '../../conditions.ts'
 import { type Page, type Paging, readPage } from '../../page.ts'
-import { type Store, WriteBackCache } from '../../store.ts'
+import type { Store } from '../../store.ts'
+import { WriteBackCache } from '../../write-back.ts'
 import { channelVisibleTo, interactionVisibleTo, viewerValues } from '../sessions/visibility.ts'
 import { readEntry } from './audited.ts'
 

@@ -19,7 +19,8 @@ import type { Workflow } from '../../../protocol/workflows/rows.ts'
 import type { Spec } from '../../../protocol/workflows/spec.ts'
 import { newestRecords, recordWith } from '../../newest.ts'
 import type { Page, Paging } from '../../page.ts'
-import { type Store, WriteBackCache } from '../../store.ts'
+import type { Store } from '../../store.ts'
+import { WriteBackCache } from '../../write-back.ts'
 import type { Watch } from '../runs/waiting.ts'
 
 type Definition = Action | OrganizationAction

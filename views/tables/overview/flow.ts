@@ -13,7 +13,8 @@
 import { isOfLoop } from '../../../protocol/loops/record.ts'
 import type { RunEvent } from '../../../protocol/runs/events.ts'
 import { terminal } from '../../../protocol/runs/schema.ts'
-import type { Buffered, Store } from '../../store.ts'
+import type { Store } from '../../store.ts'
+import type { Buffered } from '../../write-back.ts'
 import type { RunRow } from '../runs/run-row.ts'
 import { addDuration, addPacked, type Durations, noDurations, packDurations } from './durations.ts'
 

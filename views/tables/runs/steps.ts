@@ -5,7 +5,8 @@ import { extended } from '../../../protocol/rules/extended.ts'
 import type { RunEvent } from '../../../protocol/runs/events.ts'
 import type { RunStep } from '../../../protocol/runs/schema.ts'
 import type { Known, Packed } from '../../shapes.ts'
-import { type Store, WriteBackCache } from '../../store.ts'
+import type { Store } from '../../store.ts'
+import { WriteBackCache } from '../../write-back.ts'
 import { isActive, type RunRow, runCache } from './run-row.ts'
 
 interface StepRow {

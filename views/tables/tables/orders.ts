@@ -11,7 +11,8 @@
  */
 import { ascending, type SortField } from '../../../protocol/tables/query.ts'
 import type { TableSchema } from '../../../protocol/tables/schema.ts'
-import { type Store, WriteBackCache } from '../../store.ts'
+import type { Store } from '../../store.ts'
+import { WriteBackCache } from '../../write-back.ts'
 import { everything, type KeyRange, keyAfter, keyOf } from './keys.ts'
 import { COLUMNS, type Reader, type RowRecord, readerOf } from './rows.ts'
 

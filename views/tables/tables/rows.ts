@@ -24,7 +24,8 @@ import { fieldValue, type QueryField } from '../../../protocol/tables/query.ts'
 import { visibleData } from '../../../protocol/tables/row-data.ts'
 import type { TableRow, TableSchema } from '../../../protocol/tables/schema.ts'
 import { rowTokens } from '../../../protocol/tables/search.ts'
-import { type Store, WriteBackCache } from '../../store.ts'
+import type { Store } from '../../store.ts'
+import { WriteBackCache } from '../../write-back.ts'
 import { textBytes } from './keys.ts'
 
 /** A stored row. `n`: its number in the view's file; times are Unix milliseconds. */

@@ -11,7 +11,8 @@ import type { DeliveryRecord, Webhook, WebhookEvent } from '../../../protocol/we
 import { equalityConditions } from '../../conditions.ts'
 import { newestRecords, recordWith } from '../../newest.ts'
 import type { Page, Paging } from '../../page.ts'
-import { type Store, WriteBackCache } from '../../store.ts'
+import type { Store } from '../../store.ts'
+import { WriteBackCache } from '../../write-back.ts'
 import { eventViewerValues, readableEvent } from '../sessions/visibility.ts'
 
 /** Milliseconds for which a delivery is shown in lists. */
