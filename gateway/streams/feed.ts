@@ -9,7 +9,7 @@ import type { World } from '../ports.ts'
 import type { Item } from './chunk.ts'
 import { type Follower, MAX_WAIT_MS } from './follow.ts'
 import type { Source } from './followers.ts'
-import { frameOfLine, oneLine } from './sse.ts'
+import { frameOf, oneLine } from './sse.ts'
 
 /**
  * Maximum number of frames per page: `usual` by default, and `long` for followers that lag behind.
@@ -23,7 +23,7 @@ const PAGE = { usual: 200, long: 2000 } as const
  */
 function add(items: Item[], seq: number, type: string, line: string): void {
   const before = items.at(-1)?.cursor === seq ? (items.pop()?.frame ?? '') : ''
-  items.push({ cursor: seq, frame: before + frameOfLine(type, line, seq) })
+  items.push({ cursor: seq, frame: before + frameOf(type, line, seq) })
 }
 /** Returns the items of a page. A view of an earlier release answers without `appended`. */
 function itemsOf({ items: events, appended = '' }: ViewQueries['feed']['reply']): Item[] {

@@ -18,15 +18,15 @@ export const oneLine = (json: string): string =>
     .replaceAll('\u0085', '\\u0085')
     .replaceAll('\u2028', '\\u2028')
     .replaceAll('\u2029', '\\u2029')
-/** Returns a frame whose data is JSON. Without an id, a client cannot resume after the frame. */
-export const frameOf = (event: string, json: string, id?: number): string =>
-  frameOfLine(event, oneLine(json), id)
-/** As `frameOf`, for JSON that `oneLine` returned. */
-export const frameOfLine = (event: string, line: string, id?: number): string =>
+/**
+ * Returns a frame whose data is JSON that `oneLine` returned. Without an id, a client cannot resume
+ * after the frame.
+ */
+export const frameOf = (event: string, line: string, id?: number): string =>
   `${id === undefined ? '' : `id: ${id}\n`}event: ${event}\ndata: ${line}\n\n`
 /** Returns a frame whose data is encoded as JSON. */
 export const frame = (event: string, data: unknown, id?: number): string =>
-  frameOf(event, JSON.stringify(data), id)
+  frameOf(event, oneLine(JSON.stringify(data)), id)
 
 /**
  * Parses the cursor in a `Last-Event-ID` header. Returns undefined when the text is not a cursor.
