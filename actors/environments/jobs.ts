@@ -3,10 +3,11 @@ import type { EnvironmentCommands, JobEnvironment } from '../../protocol/environ
 import type { EnvironmentEvent } from '../../protocol/environments/events.ts'
 import type { EnvironmentRepository } from '../../protocol/environments/schema.ts'
 import type { Cause, Decision } from '../actor.ts'
-import { advance, UNAVAILABLE } from './advance.ts'
+import { advance } from './advance.ts'
 import { createBound } from './creation.ts'
 import { change, type EnvironmentSettings, emit, finish, newDraft } from './draft.ts'
 import { apply, type EnvironmentState } from './state.ts'
+import { UNAVAILABLE } from './transitions.ts'
 
 type Use = EnvironmentCommands['environment.use']['input']
 

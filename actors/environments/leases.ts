@@ -9,9 +9,10 @@ import type { EnvironmentEvent, ExistingEnvironment } from '../../protocol/envir
 import type { AcquireEnvironment, Environment, Holder } from '../../protocol/environments/schema.ts'
 import { refuse } from '../../protocol/errors.ts'
 import type { Cause, Decision } from '../actor.ts'
-import { advance, endLease } from './advance.ts'
+import { advance } from './advance.ts'
 import { type EnvironmentSettings, emit, finish, newDraft } from './draft.ts'
 import { type EnvironmentState, isSameHolder, shownEnvironment } from './state.ts'
+import { endLease } from './transitions.ts'
 
 /** Default duration of a lease in seconds. */
 const DEFAULT_TTL_S = 300

@@ -9,14 +9,7 @@ import type { EnvironmentEvent, ExistingEnvironment } from '../../protocol/envir
 import { keepWarmMs } from '../../protocol/environments/keep-warm.ts'
 import { refuse } from '../../protocol/errors.ts'
 import type { Cause, Decision } from '../actor.ts'
-import {
-  advance,
-  applyPolicy,
-  endOperation,
-  endWorker,
-  recordDestruction,
-  request,
-} from './advance.ts'
+import { advance } from './advance.ts'
 import {
   change,
   type Draft,
@@ -27,6 +20,7 @@ import {
   newDraft,
 } from './draft.ts'
 import { type EnvironmentState, isUsable } from './state.ts'
+import { applyPolicy, endOperation, endWorker, recordDestruction, request } from './transitions.ts'
 
 type Commands = EnvironmentCommands
 type Decided<N extends keyof Commands> = Decision<EnvironmentEvent, Commands[N]['reply']>

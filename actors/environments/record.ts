@@ -7,9 +7,10 @@ import type { Environment, UpdateEnvironment } from '../../protocol/environments
 import { refuse } from '../../protocol/errors.ts'
 import { type Patch, patch } from '../../protocol/patch.ts'
 import type { Cause, Decision } from '../actor.ts'
-import { advance, destroy } from './advance.ts'
+import { advance } from './advance.ts'
 import { type EnvironmentSettings, emit, finish, newDraft } from './draft.ts'
 import { type EnvironmentState, shownEnvironment } from './state.ts'
+import { destroy } from './transitions.ts'
 
 const missing = () => refuse('not_found', { resource: 'environment' })
 

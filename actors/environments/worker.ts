@@ -7,9 +7,10 @@ import { KEEP_WARM_RULE, keepWarmMs } from '../../protocol/environments/keep-war
 import type { StartWorker, WorkerStarted } from '../../protocol/environments/schema.ts'
 import { refuse, refuseFields } from '../../protocol/errors.ts'
 import type { Cause, Decision } from '../actor.ts'
-import { advance, endWorker } from './advance.ts'
+import { advance } from './advance.ts'
 import { change, type Draft, type EnvironmentSettings, emit, finish, newDraft } from './draft.ts'
 import { type EnvironmentState, isAttached, shownEnvironment } from './state.ts'
+import { endWorker } from './transitions.ts'
 
 type Commands = EnvironmentCommands
 type Decided<N extends keyof Commands> = Decision<EnvironmentEvent, Commands[N]['reply']>
