@@ -9,7 +9,8 @@ import { api } from '../protocol/api.ts'
 import type { Artifact } from '../protocol/artifacts/schema.ts'
 import { routeOf } from '../protocol/contract.ts'
 import { type Form, formOf } from './artifacts/form.ts'
-import { type Transport, unreachableError } from './transport.ts'
+import { unreachableError } from './errors.ts'
+import type { Transport } from './transport.ts'
 
 /** The bytes of an upload, which may have to be opened more than once. */
 export interface Source {

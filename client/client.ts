@@ -3,7 +3,8 @@ import { type Api, api } from '../protocol/api.ts'
 import type { Input, Reply, Row } from '../protocol/contract.ts'
 import { type ClientOptions, Transport } from './transport.ts'
 
-export { BatonError, type ClientOptions } from './transport.ts'
+export { BatonError } from './errors.ts'
+export type { ClientOptions } from './transport.ts'
 
 type Called<R extends Row> = Omit<Input<R>, 'project'> &
   (Input<R> extends { project: string } ? { project?: string } : unknown)

@@ -8,7 +8,8 @@ import type { ChannelEventRecord } from '../protocol/channels/schema.ts'
 import type { LogFilters, RunLogLine, RunLogPage } from '../protocol/jobs/logs.ts'
 import { type ProjectRunEvent, type RunEventRecord, terminal } from '../protocol/runs/schema.ts'
 import type { Client } from './client.ts'
-import { BatonError, reasonOf, reasonToRepeat, requireEventStream } from './transport.ts'
+import { BatonError, reasonOf, requireEventStream } from './errors.ts'
+import { reasonToRepeat } from './transport.ts'
 import { endedBySignal, orAborted, untilAborted, watchdog } from './watchdog.ts'
 
 /**

@@ -10,7 +10,7 @@ import {
   type ToPerson,
   terminalLimits,
 } from '../protocol/workers/terminals.ts'
-import { BatonError } from './transport.ts'
+import { BatonError } from './errors.ts'
 import { dial } from './worker/socket.ts'
 
 export interface TerminalOptions {

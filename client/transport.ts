@@ -6,14 +6,11 @@
  */
 import { randomUUID } from 'node:crypto'
 import { type Row, routeOf } from '../protocol/contract.ts'
-import type { Code } from '../protocol/errors.ts'
+import { BatonError, refusalError, unexpectedResponse, unreachableError } from './errors.ts'
 import {
-  EVENT_STREAM,
-  errorIn,
   invalidHeader,
   isMediaType,
   JSON_TYPE,
-  notBaton,
   pathSegment,
   reportingFailure,
   retryAfterMs,
@@ -37,35 +34,6 @@ export interface ClientOptions {
   readonly fetch?: typeof fetch
   /** Waits for a number of milliseconds between attempts; replaces the default timer. */
   readonly pause?: (ms: number) => Promise<void>
-}
-
-/**
- * The codes that only clients use. `unreachable`: no complete response arrived, so the effect of
- * the request is unknown. `unexpected_response`: the response is not in the format of the service,
- * as after a wrong base address or behind a proxy that requires a login.
- */
-type ClientCode = 'unreachable' | 'unexpected_response'
-
-/** The error of a failed request. `code` is stable and intended for branching. */
-export class BatonError extends Error {
-  readonly status: number
-  readonly code: Code | ClientCode
-  readonly details: Readonly<Record<string, unknown>> | undefined
-  readonly request_id: string | undefined
-  constructor(
-    status: number,
-    code: Code | ClientCode,
-    message: string,
-    details?: Readonly<Record<string, unknown>>,
-    requestId?: string,
-  ) {
-    super(message)
-    this.name = 'BatonError'
-    this.status = status
-    this.code = code
-    this.details = details
-    this.request_id = requestId
-  }
 }
 
 /** Waits between attempts, in milliseconds: from `first` on, doubled each time up to `last`. */
@@ -316,7 +284,7 @@ export class Transport {
           }),
         })
         if (accepts(answer, attempt)) return await read(answer)
-        failure = refusal(answer, await answer.text())
+        failure = refusalError(answer, await answer.text())
         if (!temporaryStatuses.has(answer.status)) throw failure
         retryAfter = retryAfterMs(answer)
         if (answer.status !== 429) this.next(url)
@@ -325,7 +293,7 @@ export class Transport {
         if (faults.length > 0) throw faults[0]
         if (signal?.aborted) throw signal.reason
         if (error instanceof SyntaxError && answer && !isMediaType(answer, JSON_TYPE))
-          throw unexpected(url, answer, JSON_TYPE)
+          throw unexpectedResponse(url, answer, JSON_TYPE)
         failure = unreachableError(url, error)
         this.next(url)
       }
@@ -336,38 +304,9 @@ export class Transport {
   }
 }
 
-/** Creates the error of a request that received no complete response. */
-export const unreachableError = (url: string, error: unknown): BatonError =>
-  new BatonError(0, 'unreachable', `${url} does not respond: ${reasonOf(error)}`)
-
-/** Creates the error of a success response that is not in the format of the service. */
-const unexpected = (url: string, answer: Response, expected: string): BatonError =>
-  new BatonError(answer.status, 'unexpected_response', notBaton(url, answer, expected))
-/**
- * Requires that a success response is a stream of events.
- * @throws BatonError if its media type is different.
- */
-export function requireEventStream(url: string, answer: Response): void {
-  if (!isMediaType(answer, EVENT_STREAM)) throw unexpected(url, answer, EVENT_STREAM)
-}
-
 const NOT_IN_HEADER = 'an HTTP header cannot contain'
 const membersOf = (schema: unknown): Readonly<Record<string, unknown>> =>
   (schema as { properties?: Record<string, unknown> } | undefined)?.properties ?? {}
-
-/**
- * Returns the message of an error's innermost cause, because `fetch` reports only `fetch failed`
- * and puts the reason into the cause.
- */
-export function reasonOf(error: unknown): string {
-  const { message, cause, code, library, reason } = error as Error &
-    Readonly<Record<'code' | 'library' | 'reason', string | undefined>>
-  if (cause !== undefined) return reasonOf(cause)
-  // The messages of OpenSSL contain addresses in memory and file names of its source.
-  if (library === 'SSL routines' && reason !== undefined)
-    return `${reason} (TLS); the address may begin with http:// instead of https://`
-  return message || code || String(error)
-}
 
 /**
  * Returns the reason why a stream must be requested again after an error response, and the wait
@@ -380,20 +319,8 @@ export async function reasonToRepeat(
   url: string,
   answer: Response,
 ): Promise<{ readonly reason: string; readonly retryAfter: number | undefined }> {
-  const refused = refusal(answer, await answer.text())
+  const refused = refusalError(answer, await answer.text())
   if (answer.status < 500 && answer.status !== 429) throw refused
   if (answer.status !== 429) transport.next(url)
   return { reason: refused.message, retryAfter: retryAfterMs(answer) }
-}
-
-/**
- * Converts an error response to a `BatonError`, even if its body is not in the format of the
- * service.
- */
-function refusal(answer: Response, text: string): BatonError {
-  const id = answer.headers.get('x-request-id') ?? undefined
-  const { status, statusText } = answer
-  const code = status === 404 ? 'not_found' : 'internal'
-  const error = errorIn(text) ?? { code, message: `${status} ${statusText}`, details: undefined }
-  return new BatonError(status, error.code as Code, error.message, error.details, id)
 }

@@ -39,6 +39,7 @@ import { preferencePreparations } from './commands/preferences.ts'
 import { hostPreparations } from './commands/repositories/hosts.ts'
 import { resolverPreparations } from './commands/resolver/configure.ts'
 import { gatePreparations } from './commands/runs/gate.ts'
+import { recoveryPreparations } from './commands/runs/recovery.ts'
 import { refuseCallback, sealedCallback } from './commands/seal-url.ts'
 import { tableNamePreparations } from './commands/tables/names.ts'
 import { rowPreparations } from './commands/tables/rows.ts'
@@ -342,6 +343,7 @@ const preparations: Readonly<Record<string, Prepare>> = {
   ...channelPreparations,
   ...loopPreparations,
   ...gatePreparations,
+  ...recoveryPreparations,
   ...eventPreparations,
   ...sessionPreparations,
   ...definitionPreparations,

@@ -46,26 +46,26 @@ export interface Draft {
 }
 
 /** Begins a decision about an existing environment. */
-export const draft = (
+export const newDraft = (
   state: ExistingEnvironment,
   cause: Cause,
   settings: EnvironmentSettings,
 ): Draft => ({ cause, settings, state, events: [], tells: [], soft: [] })
 
 /** Adds an event to the decision and applies it. */
-export function emit(on: Draft, event: EnvironmentEvent): void {
-  on.events.push(event)
-  on.state = apply(on.state, event, on.cause.at) as ExistingEnvironment
+export function emit(draft: Draft, event: EnvironmentEvent): void {
+  draft.events.push(event)
+  draft.state = apply(draft.state, event, draft.cause.at) as ExistingEnvironment
 }
 /** Adds a soft event to the decision and applies it. */
-export function emitSoft(on: Draft, event: EnvironmentEvent): void {
-  on.soft.push(event)
-  on.state = apply(on.state, event, on.cause.at) as ExistingEnvironment
+export function emitSoft(draft: Draft, event: EnvironmentEvent): void {
+  draft.soft.push(event)
+  draft.state = apply(draft.state, event, draft.cause.at) as ExistingEnvironment
 }
 /** Changes fields of the record. The audit log shows changes to the status. */
-export function change(on: Draft, record: Patch<Environment>): void {
-  const { id, at } = { id: on.state.record.id, at: on.cause.at }
-  emit(on, {
+export function change(draft: Draft, record: Patch<Environment>): void {
+  const { id, at } = { id: draft.state.record.id, at: draft.cause.at }
+  emit(draft, {
     type: 'environment.status_changed',
     id,
     record: { ...record, updated_at: timestamp(at) },
@@ -73,12 +73,12 @@ export function change(on: Draft, record: Patch<Environment>): void {
 }
 
 /** Returns the finished decision. */
-export function finish<R>(on: Draft, reply: R): Decided<EnvironmentEvent, R> {
+export function finish<R>(draft: Draft, reply: R): Decided<EnvironmentEvent, R> {
   return {
-    events: on.events,
+    events: draft.events,
     reply,
-    ...(on.tells.length > 0 && { tells: on.tells }),
-    ...(on.soft.length > 0 && { soft: on.soft }),
+    ...(draft.tells.length > 0 && { tells: draft.tells }),
+    ...(draft.soft.length > 0 && { soft: draft.soft }),
   }
 }
 

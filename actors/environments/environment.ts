@@ -20,7 +20,7 @@ import type { Actor, Cause, Decision, Effect } from '../actor.ts'
 import { managed, singleResource } from '../blueprints/managed.ts'
 import { advance, deadline } from './advance.ts'
 import { createdEvent, newEnvironment } from './creation.ts'
-import { defaultEnvironmentSettings, draft, type EnvironmentSettings, finish } from './draft.ts'
+import { defaultEnvironmentSettings, type EnvironmentSettings, finish, newDraft } from './draft.ts'
 import { done, use } from './jobs.ts'
 import { type AddedLeaseInput, acquire, release } from './leases.ts'
 import { claim, exited, progress, report, runEnded, seen } from './operations.ts'
@@ -67,10 +67,10 @@ function open(
   const birth = createdEvent(input, cause.self.id)
   const born = apply(state, birth, cause.at)
   if (!born) throw new Error('an environment was not created')
-  const on = draft(born, cause, settings)
-  on.events.push(birth)
-  advance(on)
-  return finish(on, undefined)
+  const draft = newDraft(born, cause, settings)
+  draft.events.push(birth)
+  advance(draft)
+  return finish(draft, undefined)
 }
 /** Creates the environment of a run, an agent or a loop. */
 function bind(
@@ -88,10 +88,10 @@ function bind(
   const birth = createdEvent({ environment, origin: {} }, id)
   const born = apply(state, birth, cause.at)
   if (!born) throw new Error('an environment was not created')
-  const on = draft(born, cause, settings)
-  on.events.push(birth)
-  advance(on)
-  return finish(on, shownEnvironment(on.state))
+  const draft = newDraft(born, cause, settings)
+  draft.events.push(birth)
+  advance(draft)
+  return finish(draft, shownEnvironment(draft.state))
 }
 function wake(
   state: EnvironmentState,
@@ -100,9 +100,9 @@ function wake(
   settings: EnvironmentSettings,
 ): Decision<EnvironmentEvent, undefined> {
   if (!state) return { events: [], reply: undefined }
-  const on = draft(state, cause, settings)
-  advance(on)
-  return finish(on, undefined)
+  const draft = newDraft(state, cause, settings)
+  advance(draft)
+  return finish(draft, undefined)
 }
 
 type Decide<I, R> = (

@@ -3,10 +3,11 @@ import type { EnvironmentCommands, JobEnvironment } from '../../protocol/environ
 import type { EnvironmentEvent } from '../../protocol/environments/events.ts'
 import type { EnvironmentRepository } from '../../protocol/environments/schema.ts'
 import type { Cause, Decision } from '../actor.ts'
-import { advance, UNAVAILABLE } from './advance.ts'
+import { advance } from './advance.ts'
 import { createBound } from './creation.ts'
-import { change, draft, type EnvironmentSettings, emit, finish } from './draft.ts'
+import { change, type EnvironmentSettings, emit, finish, newDraft } from './draft.ts'
 import { apply, type EnvironmentState } from './state.ts'
+import { UNAVAILABLE } from './transitions.ts'
 
 type Use = EnvironmentCommands['environment.use']['input']
 
@@ -64,21 +65,21 @@ export function use(
   const birth = isGone && binding ? createBound(binding, settings, cause) : undefined
   const before = birth ? apply(state, birth, cause.at) : state
   if (!before) throw new Error('a job uses an environment that was not created')
-  const on = draft(before, cause, settings)
-  if (birth) on.events.push(birth)
-  else declare(on, binding)
-  emit(on, {
+  const draft = newDraft(before, cause, settings)
+  if (birth) draft.events.push(birth)
+  else declare(draft, binding)
+  emit(draft, {
     type: 'environment.job_added',
     job_id,
     job: { queue, holder, ...(passive && { passive: true }) },
   })
-  advance(on)
-  return finish(on, undefined)
+  advance(draft)
+  return finish(draft, undefined)
 }
-function declare(on: ReturnType<typeof draft>, binding: JobEnvironment['binding']): void {
-  const have = on.state.record.repositories ?? []
+function declare(draft: ReturnType<typeof newDraft>, binding: JobEnvironment['binding']): void {
+  const have = draft.state.record.repositories ?? []
   const repositories = merged(have, binding?.repositories ?? [])
-  if (JSON.stringify(have) !== JSON.stringify(repositories)) change(on, { repositories })
+  if (JSON.stringify(have) !== JSON.stringify(repositories)) change(draft, { repositories })
 }
 
 /** Records the end of a job. */
@@ -89,8 +90,8 @@ export function done(
   settings: EnvironmentSettings,
 ): Decision<EnvironmentEvent, undefined> {
   if (!state?.jobs[job_id]) return { events: [], reply: undefined }
-  const on = draft(state, cause, settings)
-  emit(on, { type: 'environment.job_ended', job_id })
-  advance(on)
-  return finish(on, undefined)
+  const draft = newDraft(state, cause, settings)
+  emit(draft, { type: 'environment.job_ended', job_id })
+  advance(draft)
+  return finish(draft, undefined)
 }

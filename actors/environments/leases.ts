@@ -9,9 +9,10 @@ import type { EnvironmentEvent, ExistingEnvironment } from '../../protocol/envir
 import type { AcquireEnvironment, Environment, Holder } from '../../protocol/environments/schema.ts'
 import { refuse } from '../../protocol/errors.ts'
 import type { Cause, Decision } from '../actor.ts'
-import { advance, endLease } from './advance.ts'
-import { draft, type EnvironmentSettings, emit, finish } from './draft.ts'
+import { advance } from './advance.ts'
+import { type EnvironmentSettings, emit, finish, newDraft } from './draft.ts'
 import { type EnvironmentState, isSameHolder, shownEnvironment } from './state.ts'
+import { endLease } from './transitions.ts'
 
 /** Default duration of a lease in seconds. */
 const DEFAULT_TTL_S = 300
@@ -43,7 +44,7 @@ export function acquire(
   if (!state) return missing()
   const { status } = state.record
   if (!leasable.has(status)) return refuse('environment_not_ready', { status })
-  const on = draft(state, cause, settings)
+  const draft = newDraft(state, cause, settings)
   const current = state.record.lease
   const isOver = state.lease_until === undefined || cause.at >= state.lease_until
   const renewed = input.lease_id !== undefined
@@ -56,7 +57,7 @@ export function acquire(
     if (!isOver && current) return taken(current.holder, current.expires_at)
     const other = occupant(state, holder)
     if (other) return taken(other)
-    endLease(on, 'expired')
+    endLease(draft, 'expired')
   }
   const until = cause.at + (input.ttl_seconds ?? DEFAULT_TTL_S) * 1000
   const lease = {
@@ -65,15 +66,15 @@ export function acquire(
     acquired_at: renewed && current ? current.acquired_at : timestamp(cause.at),
     expires_at: timestamp(until),
   }
-  emit(on, {
+  emit(draft, {
     type: 'environment.leased',
     id: state.record.id,
     record: { lease, updated_at: timestamp(cause.at) },
-    fence: renewed ? on.state.fence : on.state.fence + 1,
+    fence: renewed ? draft.state.fence : draft.state.fence + 1,
     until,
   })
-  advance(on)
-  return finish(on, { environment: shownEnvironment(on.state), lease })
+  advance(draft)
+  return finish(draft, { environment: shownEnvironment(draft.state), lease })
 }
 
 /** Ends a lease. If the lease has already ended, the request is accepted but changes nothing. */
@@ -84,8 +85,8 @@ export function release(
   settings: EnvironmentSettings,
 ): Decision<EnvironmentEvent, Environment> {
   if (!state) return missing()
-  const on = draft(state, cause, settings)
-  if (lease_id !== undefined && state.record.lease?.id === lease_id) endLease(on, 'released')
-  advance(on)
-  return finish(on, shownEnvironment(on.state))
+  const draft = newDraft(state, cause, settings)
+  if (lease_id !== undefined && state.record.lease?.id === lease_id) endLease(draft, 'released')
+  advance(draft)
+  return finish(draft, shownEnvironment(draft.state))
 }

@@ -9,24 +9,18 @@ import type { EnvironmentEvent, ExistingEnvironment } from '../../protocol/envir
 import { keepWarmMs } from '../../protocol/environments/keep-warm.ts'
 import { refuse } from '../../protocol/errors.ts'
 import type { Cause, Decision } from '../actor.ts'
-import {
-  advance,
-  applyPolicy,
-  endOperation,
-  endWorker,
-  recordDestruction,
-  request,
-} from './advance.ts'
+import { advance } from './advance.ts'
 import {
   change,
   type Draft,
-  draft,
   type EnvironmentSettings,
   emit,
   emitSoft,
   finish,
+  newDraft,
 } from './draft.ts'
 import { type EnvironmentState, isUsable } from './state.ts'
+import { applyPolicy, endOperation, endWorker, recordDestruction, request } from './transitions.ts'
 
 type Commands = EnvironmentCommands
 type Decided<N extends keyof Commands> = Decision<EnvironmentEvent, Commands[N]['reply']>
@@ -84,13 +78,13 @@ export function claim(
   if (isTaken && !sole) return refuse('conflict')
   const at = state.record.place
   if (at !== undefined && at !== place) return refuse('conflict')
-  const on = draft(state, cause, settings)
+  const draft = newDraft(state, cause, settings)
   if (isTaken && operation.kind === 'start') {
     // The earlier process may have started a worker, so the next one gets another number.
-    endWorker(on, 'failed')
-    request(on, 'start', true)
+    endWorker(draft, 'failed')
+    request(draft, 'start', true)
   }
-  emit(on, {
+  emit(draft, {
     type: 'environment.operation_claimed',
     number,
     host,
@@ -99,7 +93,7 @@ export function claim(
     ...(token_hash !== undefined && { token_hash }),
     at: cause.at,
   })
-  return finish(on, taskOf(on.state, cause.self.project))
+  return finish(draft, taskOf(draft.state, cause.self.project))
 }
 
 const isCurrent = (
@@ -116,9 +110,9 @@ export function progress(
   settings: EnvironmentSettings,
 ): Decided<'environment.progress'> {
   if (!isCurrent(state, input)) return { events: [], reply: { current: false } }
-  const on = draft(state, cause, settings)
-  emitSoft(on, { type: 'environment.operation_progressed', at: cause.at })
-  return finish(on, { current: true })
+  const draft = newDraft(state, cause, settings)
+  emitSoft(draft, { type: 'environment.operation_progressed', at: cause.at })
+  return finish(draft, { current: true })
 }
 
 /** Records the outcome of the current operation. */
@@ -129,41 +123,41 @@ export function report(
   settings: EnvironmentSettings,
 ): Decided<'environment.report'> {
   if (!isCurrent(state, input)) return { events: [], reply: undefined }
-  const on = draft(state, cause, settings)
+  const draft = newDraft(state, cause, settings)
   const kind = state.operation?.kind
   const isDone = input.outcome === 'done'
   const error = input.error ?? 'The provider failed.'
-  if (kind === 'destroy' && isDone) recordDestruction(on, 'succeeded')
+  if (kind === 'destroy' && isDone) recordDestruction(draft, 'succeeded')
   else {
-    endOperation(on, input.outcome)
-    if (kind === 'provision') provisioned(on, isDone ? undefined : error)
+    endOperation(draft, input.outcome)
+    if (kind === 'provision') provisioned(draft, isDone ? undefined : error)
     else if (kind === 'start' && !isDone) {
-      endWorker(on, 'failed')
-      change(on, { error })
-    } else if (kind === 'destroy') teardownFailed(on, error)
+      endWorker(draft, 'failed')
+      change(draft, { error })
+    } else if (kind === 'destroy') teardownFailed(draft, error)
   }
-  advance(on)
-  return finish(on, undefined)
+  advance(draft)
+  return finish(draft, undefined)
 }
-function provisioned(on: Draft, error: string | undefined): void {
+function provisioned(draft: Draft, error: string | undefined): void {
   change(
-    on,
+    draft,
     error === undefined
       ? {
           status: 'ready',
-          last_seen_at: timestamp(on.cause.at),
+          last_seen_at: timestamp(draft.cause.at),
           error: null,
           // The claim has already changed these fields in the state. This event updates the views.
-          place: on.state.record.place ?? null,
-          isolation: on.state.record.isolation ?? null,
+          place: draft.state.record.place ?? null,
+          isolation: draft.state.record.isolation ?? null,
         }
       : { status: 'failed', error },
   )
 }
-function teardownFailed(on: Draft, error: string): void {
-  const pause = Math.min(MIN_TEARDOWN_MS * 2 ** (on.state.teardowns - 1), MAX_TEARDOWN_MS)
-  change(on, { status: 'failed', cleanup_status: 'failed', error })
-  emit(on, { type: 'environment.teardown_delayed', until: on.cause.at + pause })
+function teardownFailed(draft: Draft, error: string): void {
+  const pause = Math.min(MIN_TEARDOWN_MS * 2 ** (draft.state.teardowns - 1), MAX_TEARDOWN_MS)
+  change(draft, { status: 'failed', cleanup_status: 'failed', error })
+  emit(draft, { type: 'environment.teardown_delayed', until: draft.cause.at + pause })
 }
 
 /** Handles a place's report on whether it has the environment. */
@@ -177,30 +171,30 @@ export function seen(
   const isExpected =
     state !== null && state.record.status !== 'destroyed' && state.record.place === place
   if (!isExpected) return { events: [], reply: { expected: false } }
-  const on = draft(state, cause, settings)
+  const draft = newDraft(state, cause, settings)
   const { record, operation, worker } = state
   if (presence === 'missing') {
     if (isUsable(state)) {
-      endWorker(on, 'failed')
-      change(on, { status: 'orphaned', error: 'The provider does not know the environment.' })
+      endWorker(draft, 'failed')
+      change(draft, { status: 'orphaned', error: 'The provider does not know the environment.' })
     }
   } else {
-    emitSoft(on, { type: 'environment.heard', at: cause.at })
+    emitSoft(draft, { type: 'environment.heard', at: cause.at })
     const last = record.last_seen_at === undefined ? 0 : Date.parse(record.last_seen_at)
     if (record.status === 'orphaned')
-      change(on, { status: 'ready', last_seen_at: timestamp(cause.at), error: null })
-    else if (cause.at >= last + SEEN_MS) change(on, { last_seen_at: timestamp(cause.at) })
+      change(draft, { status: 'ready', last_seen_at: timestamp(cause.at), error: null })
+    else if (cause.at >= last + SEEN_MS) change(draft, { last_seen_at: timestamp(cause.at) })
     if (
       !operation &&
       worker.state !== 'stopped' &&
       generation !== worker.generation &&
       cause.at >= worker.since + OVERLAP_MS
     )
-      endWorker(on, 'failed')
-    continueOperation(on, input.host)
+      endWorker(draft, 'failed')
+    continueOperation(draft, input.host)
   }
-  advance(on)
-  return finish(on, { expected: true })
+  advance(draft)
+  return finish(draft, { expected: true })
 }
 /**
  * Handles the current operation after the environment's place has reported. If no host has claimed
@@ -208,15 +202,15 @@ export function seen(
  * does not report an environment while it performs an operation on it, so the operation must have
  * been lost when the host restarted.
  */
-function continueOperation(on: Draft, reporter: string): void {
-  const { operation } = on.state
+function continueOperation(draft: Draft, reporter: string): void {
+  const { operation } = draft.state
   if (!operation) return
   const { kind, host, asked, progress = asked } = operation
   if (host === undefined) {
-    if (on.cause.at >= asked + REPEAT_MS) request(on, kind)
-  } else if (host === reporter && on.cause.at >= progress + OVERLAP_MS) {
-    endOperation(on, 'failed')
-    if (kind === 'start') endWorker(on, 'failed')
+    if (draft.cause.at >= asked + REPEAT_MS) request(draft, kind)
+  } else if (host === reporter && draft.cause.at >= progress + OVERLAP_MS) {
+    endOperation(draft, 'failed')
+    if (kind === 'start') endWorker(draft, 'failed')
   }
 }
 
@@ -233,15 +227,15 @@ export function exited(
     state.worker.generation === generation &&
     state.worker.state !== 'stopped'
   if (!state || !isCurrentWorker) return { events: [], reply: undefined }
-  const on = draft(state, cause, settings)
-  if (state.operation?.kind === 'start') endOperation(on, 'failed')
-  endWorker(on, idle ? 'stopped' : 'failed')
-  if (error !== undefined && !idle) change(on, { error })
+  const draft = newDraft(state, cause, settings)
+  if (state.operation?.kind === 'start') endOperation(draft, 'failed')
+  endWorker(draft, idle ? 'stopped' : 'failed')
+  if (error !== undefined && !idle) change(draft, { error })
   const { launch } = state.worker
   if (!idle && keepWarmMs(launch.keep_warm ?? '') === Number.POSITIVE_INFINITY)
-    emit(on, { type: 'environment.worker_requested', launch })
-  advance(on)
-  return finish(on, undefined)
+    emit(draft, { type: 'environment.worker_requested', launch })
+  advance(draft)
+  return finish(draft, undefined)
 }
 
 /** Applies the retention policy after the end of the environment's run. */
@@ -252,8 +246,8 @@ export function runEnded(
   settings: EnvironmentSettings,
 ): Decided<'environment.run_ended'> {
   if (!state || state.record.run_id !== run_id) return { events: [], reply: undefined }
-  const on = draft(state, cause, settings)
-  applyPolicy(on, status === 'completed')
-  advance(on)
-  return finish(on, undefined)
+  const draft = newDraft(state, cause, settings)
+  applyPolicy(draft, status === 'completed')
+  advance(draft)
+  return finish(draft, undefined)
 }

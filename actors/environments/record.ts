@@ -7,9 +7,10 @@ import type { Environment, UpdateEnvironment } from '../../protocol/environments
 import { refuse } from '../../protocol/errors.ts'
 import { type Patch, patch } from '../../protocol/patch.ts'
 import type { Cause, Decision } from '../actor.ts'
-import { advance, destroy } from './advance.ts'
-import { draft, type EnvironmentSettings, emit, finish } from './draft.ts'
+import { advance } from './advance.ts'
+import { type EnvironmentSettings, emit, finish, newDraft } from './draft.ts'
 import { type EnvironmentState, shownEnvironment } from './state.ts'
+import { destroy } from './transitions.ts'
 
 const missing = () => refuse('not_found', { resource: 'environment' })
 
@@ -42,9 +43,9 @@ export function update(
   const changed = members.filter(
     (name) => JSON.stringify(state.record[name]) !== JSON.stringify(after[name]),
   )
-  const on = draft(state, cause, settings)
+  const draft = newDraft(state, cause, settings)
   if (changed.length > 0)
-    emit(on, {
+    emit(draft, {
       type: 'environment.updated',
       id: state.record.id,
       record: {
@@ -56,12 +57,12 @@ export function update(
       ),
     })
   if (state.origin.holder !== undefined && scopeKey(state.record) !== scopeKey(after))
-    on.tells.push({
+    draft.tells.push({
       to: { kind: 'environment_name', id: state.origin.holder },
       name: 'environment_name.keep',
       input: { environment_id: state.record.id, key: scopeKey(after) },
     })
-  return finish(on, shownEnvironment(on.state))
+  return finish(draft, shownEnvironment(draft.state))
 }
 
 /** Destroys the environment. A repeated request returns the current record. */
@@ -71,8 +72,8 @@ export function remove(
   settings: EnvironmentSettings,
 ): Decision<EnvironmentEvent, Environment> {
   if (!state) return missing()
-  const on = draft(state, cause, settings)
-  destroy(on)
-  advance(on)
-  return finish(on, shownEnvironment(on.state))
+  const draft = newDraft(state, cause, settings)
+  destroy(draft)
+  advance(draft)
+  return finish(draft, shownEnvironment(draft.state))
 }

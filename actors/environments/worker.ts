@@ -7,9 +7,10 @@ import { KEEP_WARM_RULE, keepWarmMs } from '../../protocol/environments/keep-war
 import type { StartWorker, WorkerStarted } from '../../protocol/environments/schema.ts'
 import { refuse, refuseFields } from '../../protocol/errors.ts'
 import type { Cause, Decision } from '../actor.ts'
-import { advance, endWorker } from './advance.ts'
-import { change, type Draft, draft, type EnvironmentSettings, emit, finish } from './draft.ts'
+import { advance } from './advance.ts'
+import { change, type Draft, type EnvironmentSettings, emit, finish, newDraft } from './draft.ts'
 import { type EnvironmentState, isAttached, shownEnvironment } from './state.ts'
+import { endWorker } from './transitions.ts'
 
 type Commands = EnvironmentCommands
 type Decided<N extends keyof Commands> = Decision<EnvironmentEvent, Commands[N]['reply']>
@@ -41,12 +42,13 @@ export function startWorker(
   if (keep_warm !== undefined && keepWarmMs(keep_warm) === undefined)
     return refuseFields({ field: 'keep_warm', message: KEEP_WARM_RULE, actual: keep_warm })
   const { session, launch } = state.worker
-  const on = draft(state, cause, settings)
+  const draft = newDraft(state, cause, settings)
   const isLive = state.worker.state === 'connected'
-  if (!isLive) emit(on, { type: 'environment.worker_requested', launch: { ...launch, ...input } })
-  advance(on)
-  return finish(on, {
-    environment: shownEnvironment(on.state),
+  if (!isLive)
+    emit(draft, { type: 'environment.worker_requested', launch: { ...launch, ...input } })
+  advance(draft)
+  return finish(draft, {
+    environment: shownEnvironment(draft.state),
     started: !isLive,
     ...(isLive && session !== undefined && { worker_session_id: session }),
   })
@@ -77,14 +79,14 @@ export function connect(
     if (isLive && !isSame) return refuse('environment_worker_conflict')
     if (isLive) return { events: [], reply: undefined }
   }
-  const on = draft(state, cause, settings)
-  emit(on, {
+  const draft = newDraft(state, cause, settings)
+  emit(draft, {
     type: 'environment.worker_connecting',
     instance,
     generation: generation ?? worker.generation + 1,
     at: cause.at,
   })
-  return finish(on, undefined)
+  return finish(draft, undefined)
 }
 
 /** Records that the worker has registered. */
@@ -100,20 +102,20 @@ export function connected(
     worker.state !== 'stopped' &&
     (generation === undefined || generation === worker.generation)
   if (!state || !isCurrent || worker.session === session) return { events: [], reply: undefined }
-  const on = draft(state, cause, settings)
-  enter(on, session)
-  advance(on)
-  return finish(on, undefined)
+  const draft = newDraft(state, cause, settings)
+  enter(draft, session)
+  advance(draft)
+  return finish(draft, undefined)
 }
-function enter(on: Draft, session: string): void {
-  const { at } = on.cause
-  emit(on, { type: 'environment.worker_connected', session, at })
-  change(on, {
+function enter(draft: Draft, session: string): void {
+  const { at } = draft.cause
+  emit(draft, { type: 'environment.worker_connected', session, at })
+  change(draft, {
     current_worker_session_id: session,
     worker_state: 'connected',
     last_seen_at: timestamp(at),
     error: null,
-    ...(on.state.record.status === 'orphaned' && { status: 'ready' as const }),
+    ...(draft.state.record.status === 'orphaned' && { status: 'ready' as const }),
   })
 }
 
@@ -125,11 +127,12 @@ export function workerGone(
   settings: EnvironmentSettings,
 ): Decided<'environment.worker_gone'> {
   if (state?.worker.session !== session) return { events: [], reply: undefined }
-  const on = draft(state, cause, settings)
-  endWorker(on, drained ? 'stopped' : 'failed')
-  if (isAttached(state) && state.record.status !== 'destroyed') change(on, { status: 'orphaned' })
-  advance(on)
-  return finish(on, undefined)
+  const draft = newDraft(state, cause, settings)
+  endWorker(draft, drained ? 'stopped' : 'failed')
+  if (isAttached(state) && state.record.status !== 'destroyed')
+    change(draft, { status: 'orphaned' })
+  advance(draft)
+  return finish(draft, undefined)
 }
 
 /**
@@ -146,18 +149,18 @@ export function reattach(
   const { worker } = state
   if (worker.state === 'connected' && worker.session !== session && worker.instance !== instance)
     return { events: [], reply: undefined }
-  const on = draft(state, cause, settings)
-  if (tags) change(on, { tags })
+  const draft = newDraft(state, cause, settings)
+  if (tags) change(draft, { tags })
   if (state.worker.session !== session) {
-    endWorker(on, 'stopped')
-    emit(on, {
+    endWorker(draft, 'stopped')
+    emit(draft, {
       type: 'environment.worker_connecting',
       instance,
-      generation: on.state.worker.generation + 1,
+      generation: draft.state.worker.generation + 1,
       at: cause.at,
     })
-    enter(on, session)
+    enter(draft, session)
   }
-  advance(on)
-  return finish(on, undefined)
+  advance(draft)
+  return finish(draft, undefined)
 }

@@ -113,22 +113,22 @@ const admissionOf = (state: LoopState, capacity: Capacity, trigger: string): Adm
  * Applies both rules to one more run, and displaces the runs that it replaces.
  * @param trigger id of the run's trigger; empty: the run has no trigger.
  */
-export function judge(on: Draft, trigger = ''): Verdict {
+export function judge(draft: Draft, trigger = ''): Verdict {
   // A displaced run counts as active until it has ended, so these counts stay valid.
-  const capacity = capacityOf(on.state)
+  const capacity = capacityOf(draft.state)
   const { policy, limit } = capacity.rule(trigger)
-  const rule = on.state.record?.concurrency ?? 'allow'
-  if (obstacle(on.state, capacity, trigger) === 'trigger_concurrency') {
+  const rule = draft.state.record?.concurrency ?? 'allow'
+  if (obstacle(draft.state, capacity, trigger) === 'trigger_concurrency') {
     if (policy === 'skip') return { left_out: 'trigger' }
     if (policy === 'replace')
-      displace(on, { matches: (of) => of === trigger, remaining: Math.max(0, limit - 1) })
+      displace(draft, { matches: (of) => of === trigger, remaining: Math.max(0, limit - 1) })
   }
-  if (obstacle(on.state, capacity, '') === 'loop_policy') {
+  if (obstacle(draft.state, capacity, '') === 'loop_policy') {
     if (rule === 'skip') return { left_out: 'loop' }
-    if (rule === 'replace') displace(on, { remaining: 0 })
+    if (rule === 'replace') displace(draft, { remaining: 0 })
   }
-  const admission = admissionOf(on.state, capacity, trigger)
-  return 'waits' in admission && on.state.line.length >= MAX_WAITING
+  const admission = admissionOf(draft.state, capacity, trigger)
+  return 'waits' in admission && draft.state.line.length >= MAX_WAITING
     ? { left_out: 'full' }
     : admission
 }
@@ -156,10 +156,10 @@ interface Displacement {
  * the next commit.
  */
 function displace(
-  on: Draft,
+  draft: Draft,
   { matches = () => true, remaining, keepsWaiting = false }: Displacement,
 ): void {
-  const { line, active, leaving } = on.state
+  const { line, active, leaving } = draft.state
   const inside = Object.entries(active)
     .filter(([run_id, trigger]) => matches(trigger, run_id) && !leaving[run_id])
     .map(([run_id]) => run_id)
@@ -169,36 +169,38 @@ function displace(
         ...line
           .filter(({ trigger_id = '', run_id }) => matches(trigger_id, run_id))
           .map(({ run_id }) => run_id),
-        ...inside.filter((run_id) => waitsForSlot(on.state, run_id)),
+        ...inside.filter((run_id) => waitsForSlot(draft.state, run_id)),
       ]
-  const staying = keepsWaiting ? inside : inside.filter((run_id) => !waitsForSlot(on.state, run_id))
+  const staying = keepsWaiting
+    ? inside
+    : inside.filter((run_id) => !waitsForSlot(draft.state, run_id))
   const going = [...waiting, ...staying.slice(0, Math.max(0, staying.length - remaining))]
   for (const run_id of going.slice(0, MAX_DISPLACED)) {
-    emit(on, { type: 'run.displaced', run_id })
-    tellRun(on, run_id, 'run.displace', on.state.deleted ? { deleted: true } : {})
+    emit(draft, { type: 'run.displaced', run_id })
+    tellRun(draft, run_id, 'run.displace', draft.state.deleted ? { deleted: true } : {})
   }
-  if (going.length > MAX_DISPLACED) continueAt(on, on.cause.at + 1)
+  if (going.length > MAX_DISPLACED) continueAt(draft, draft.cause.at + 1)
 }
 /**
  * Displaces all waiting runs, because their loop was deleted. Runs that were recovered afterwards
  * stay.
  */
-export const dismiss = (on: Draft): void =>
-  displace(on, { remaining: Infinity, matches: (_, run_id) => !on.state.returned?.[run_id] })
+export const dismiss = (draft: Draft): void =>
+  displace(draft, { remaining: Infinity, matches: (_, run_id) => !draft.state.returned?.[run_id] })
 /**
  * Continues to displace active runs in favor of waiting runs, for each rule with the policy
  * `replace`.
  */
-export function continueDisplacing(on: Draft): void {
-  const { record, line } = on.state
+export function continueDisplacing(draft: Draft): void {
+  const { record, line } = draft.state
   if (!record || line.length === 0) return
-  if (record.concurrency === 'replace') displace(on, { remaining: 0, keepsWaiting: true })
+  if (record.concurrency === 'replace') displace(draft, { remaining: 0, keepsWaiting: true })
   for (const trigger of new Set(line.map(({ trigger_id = '' }) => trigger_id))) {
-    const { policy, limit } = capacityOf(on.state).rule(trigger)
+    const { policy, limit } = capacityOf(draft.state).rule(trigger)
     if (trigger !== '' && policy === 'replace')
-      displace(on, {
+      displace(draft, {
         matches: (of) => of === trigger,
-        remaining: Math.max(0, limit - waitingOf(on.state, trigger)),
+        remaining: Math.max(0, limit - waitingOf(draft.state, trigger)),
         keepsWaiting: true,
       })
   }
@@ -209,29 +211,31 @@ export function continueDisplacing(on: Draft): void {
  * recovered since. While the daily budget is spent, all runs keep waiting. Runs beyond the limit of
  * one commit follow in the next commit.
  */
-export function admitWaiting(on: Draft): void {
-  requestDeclinedSlots(on)
-  const { record, deleted, returned } = on.state
-  const line = deleted ? on.state.line.filter(({ run_id }) => returned?.[run_id]) : on.state.line
+export function admitWaiting(draft: Draft): void {
+  requestDeclinedSlots(draft)
+  const { record, deleted, returned } = draft.state
+  const line = deleted
+    ? draft.state.line.filter(({ run_id }) => returned?.[run_id])
+    : draft.state.line
   if (line.length === 0 || (!deleted && record?.status !== 'active')) return
-  const spent = exhaustion(on.state, on.cause.at)
+  const spent = exhaustion(draft.state, draft.cause.at)
   if (spent) {
-    continueAt(on, spent.until)
+    continueAt(draft, spent.until)
     return
   }
-  const capacity = capacityOf(on.state)
+  const capacity = capacityOf(draft.state)
   let count = 0
   for (const { run_id, trigger_id = '' } of [...line]) {
     if (capacity.total >= capacity.limit) return
     if (trigger_id !== '' && capacity.of(trigger_id) >= capacity.rule(trigger_id).limit) continue
     if (++count > MAX_ADMITTED) {
-      continueAt(on, on.cause.at + 1)
+      continueAt(draft, draft.cause.at + 1)
       return
     }
     capacity.enter(trigger_id)
-    emit(on, { type: 'run.promoted', run_id })
-    if (requestSlot(on, run_id))
-      tellRun(on, run_id, 'run.hold', { queue_reason: 'plan_concurrency' })
-    else tellRun(on, run_id, 'run.begin', { later: true })
+    emit(draft, { type: 'run.promoted', run_id })
+    if (requestSlot(draft, run_id))
+      tellRun(draft, run_id, 'run.hold', { queue_reason: 'plan_concurrency' })
+    else tellRun(draft, run_id, 'run.begin', { later: true })
   }
 }

@@ -71,10 +71,10 @@ export function spentBudget(state: LoopState, now: number): SpentBudget | undefi
  * earlier than they were told. Runs beyond the limit of one commit follow in the next commit.
  * @param spender the run whose spending the loop has just recorded. It is halted before the others.
  */
-export function updateHalts(on: Draft, spender?: Spender): void {
-  const { at } = on.cause
-  const { active, halted } = on.state
-  const spent = exhaustion(on.state, at)
+export function updateHalts(draft: Draft, spender?: Spender): void {
+  const { at } = draft.cause
+  const { active, halted } = draft.state
+  const spent = exhaustion(draft.state, at)
   if (!spent && !halted) return
   const until = spent?.until ?? at
   const isOutdated = (run_id: string): boolean =>
@@ -82,31 +82,31 @@ export function updateHalts(on: Draft, spender?: Spender): void {
   const first = Object.keys(active).filter((run_id) => run_id === spender?.run_id && spent)
   const others = Object.keys(active).filter((run_id) => !first.includes(run_id))
   const outdated = [...first, ...others.filter(isOutdated)]
-  halt(on, outdated.slice(0, MAX_HALTED), spent, spender)
-  if (outdated.length > MAX_HALTED) continueAt(on, at + 1)
+  halt(draft, outdated.slice(0, MAX_HALTED), spent, spender)
+  if (outdated.length > MAX_HALTED) continueAt(draft, at + 1)
 }
 
 /** Halts a run that becomes active while the budget is spent. */
-export function haltIfSpent(on: Draft, run_id: string): void {
-  const spent = exhaustion(on.state, on.cause.at)
-  if (spent) halt(on, [run_id], spent)
+export function haltIfSpent(draft: Draft, run_id: string): void {
+  const spent = exhaustion(draft.state, draft.cause.at)
+  if (spent) halt(draft, [run_id], spent)
 }
 
 function halt(
-  on: Draft,
+  draft: Draft,
   run_ids: readonly string[],
   spent: Exhaustion | undefined,
   spender?: Spender,
 ): void {
   if (run_ids.length === 0) return
   const { used, limit, until }: Exhaustion = spent ?? {
-    used: creditsOf(spentToday(on.state, on.cause.at)),
-    limit: creditsOf(dailyBudget(on.state) ?? 0),
-    until: on.cause.at,
+    used: creditsOf(spentToday(draft.state, draft.cause.at)),
+    limit: creditsOf(dailyBudget(draft.state) ?? 0),
+    until: draft.cause.at,
   }
-  emit(on, { type: 'runs.halted', run_ids, until })
+  emit(draft, { type: 'runs.halted', run_ids, until })
   for (const run_id of run_ids)
-    tellRun(on, run_id, 'run.halt', {
+    tellRun(draft, run_id, 'run.halt', {
       used,
       limit,
       until,

@@ -9,7 +9,7 @@ import type { LoopEvent } from '../../protocol/loops/events.ts'
 import { type FireTrigger, type StartLoopRun, startKeyOf } from '../../protocol/loops/rows.ts'
 import type { Run } from '../../protocol/runs/schema.ts'
 import type { Cause, Decision } from '../actor.ts'
-import { type Draft, draft, type LoopOptions, withReply } from './draft.ts'
+import { type Draft, type LoopOptions, newDraft, withReply } from './draft.ts'
 import { type Outcome, openRun, whyLeftOut } from './start.ts'
 import { isExisting, type KnownTrigger, type LoopState, triggersOf } from './state.ts'
 
@@ -35,8 +35,8 @@ export function start(
   const { credential } = cause
   const label = labelOf(cause)
   const budget = milliOf(input)
-  const on = draft(state, cause, options)
-  const outcome = openRun(on, {
+  const draft = newDraft(state, cause, options)
+  const outcome = openRun(draft, {
     run_id,
     event,
     meta,
@@ -50,7 +50,7 @@ export function start(
       ...(source?.label !== undefined ? { label: source.label } : label !== undefined && { label }),
     },
   })
-  return answered(on, outcome, known.reply)
+  return answered(draft, outcome, known.reply)
 }
 
 /**
@@ -80,8 +80,8 @@ export function fireAsTest(
       'The loop has no trigger with this id or key.',
     )
   const label = labelOf(cause)
-  const on = draft(state, cause, options)
-  const outcome = openRun(on, {
+  const draft = newDraft(state, cause, options)
+  const outcome = openRun(draft, {
     run_id,
     trigger,
     event: event ?? defaultEvent(trigger, cause.at),
@@ -95,7 +95,7 @@ export function fireAsTest(
       ...(label !== undefined && { label }),
     },
   })
-  return answered(on, outcome, { id: run_id } as Run)
+  return answered(draft, outcome, { id: run_id } as Run)
 }
 const defaultEvent = ({ key, trigger }: KnownTrigger, at: number): JsonObject =>
   trigger.kind === 'schedule' ? { scheduled_at: timestamp(at), trigger_key: key } : {}
@@ -105,16 +105,16 @@ const labelOf = ({ credential, principal }: Cause): string | undefined =>
  * Returns the decision on a client's request to start a run. Refuses with `conflict` if a rule or
  * limit of the loop rejected the run.
  */
-function answered(on: Draft, outcome: Outcome, reply: Run): Decision<LoopEvent, Run> {
+function answered(draft: Draft, outcome: Outcome, reply: Run): Decision<LoopEvent, Run> {
   if ('refused' in outcome) return outcome
   if ('left_out' in outcome)
     return refuse(
       'conflict',
       {
-        concurrency: on.state.record?.concurrency,
+        concurrency: draft.state.record?.concurrency,
         reason: outcome.left_out === 'full' ? 'line_full' : 'skipped',
       },
       whyLeftOut[outcome.left_out],
     )
-  return withReply(on, reply)
+  return withReply(draft, reply)
 }

@@ -26,7 +26,7 @@ import type { Cause, Decision } from '../actor.ts'
 import { changeOf } from '../configuration.ts'
 import { admitWaiting, dismiss } from './admit.ts'
 import { updateHalts } from './budget.ts'
-import { draft, emit, emptyDecision, type LoopOptions, withReply } from './draft.ts'
+import { emit, emptyDecision, type LoopOptions, newDraft, withReply } from './draft.ts'
 import { type ExistingLoop, isExisting, type LoopState } from './state.ts'
 import { derivedEvents, handlesOf, materialize } from './triggers.ts'
 
@@ -172,8 +172,8 @@ export function create(
     created_at: timestamp(cause.at),
     updated_at: timestamp(cause.at),
   }
-  const on = draft(state, cause, options)
-  emit(on, {
+  const draft = newDraft(state, cause, options)
+  emit(draft, {
     type: 'loop.created',
     id,
     loop,
@@ -182,8 +182,9 @@ export function create(
     trigger_ids,
     secrets: secretsOf(input.secrets, {}) ?? {},
   })
-  for (const event of derivedEvents(state, on.state, input.organization, cause)) emit(on, event)
-  return withReply(on, loop)
+  for (const event of derivedEvents(state, draft.state, input.organization, cause))
+    emit(draft, event)
+  return withReply(draft, loop)
 }
 
 /**
@@ -247,8 +248,8 @@ export function update(
         trigger_ids,
       }
     : undefined
-  const on = draft(state, cause, options)
-  emit(on, {
+  const draft = newDraft(state, cause, options)
+  emit(draft, {
     type: 'loop.updated',
     id: cause.self.id,
     name: input.name ?? record.name,
@@ -264,7 +265,7 @@ export function update(
     ...(secrets && { secrets }),
     editor: cause.principal.id,
   })
-  return followUp(on, state, input.organization, cause)
+  return followUp(draft, state, input.organization, cause)
 }
 const reseals = (before: LoopState['secrets'], after = before): boolean =>
   JSON.stringify(before) !== JSON.stringify(after)
@@ -283,16 +284,16 @@ const auditedChanges = (
   )
 
 function followUp(
-  on: ReturnType<typeof draft>,
+  draft: ReturnType<typeof newDraft>,
   before: ExistingLoop,
   organization: string,
   cause: Cause,
 ): Decision<LoopEvent, Loop> {
-  for (const event of derivedEvents(before, on.state, organization, cause)) emit(on, event)
-  updateHalts(on)
-  admitWaiting(on)
-  const { record } = on.state
-  return record ? withReply(on, record) : refuse('not_found')
+  for (const event of derivedEvents(before, draft.state, organization, cause)) emit(draft, event)
+  updateHalts(draft)
+  admitWaiting(draft)
+  const { record } = draft.state
+  return record ? withReply(draft, record) : refuse('not_found')
 }
 
 /** Deletes the loop. Active runs continue. Waiting runs are displaced. */
@@ -303,11 +304,11 @@ export function remove(
   cause: Cause,
 ): Decision<LoopEvent, undefined> {
   if (!isExisting(state)) return refuse('not_found')
-  const on = draft(state, cause, options)
-  emit(on, { type: 'loop.deleted', id: cause.self.id, name: state.record.name })
-  for (const event of derivedEvents(state, on.state, organization, cause)) emit(on, event)
-  dismiss(on)
-  return withReply(on, undefined)
+  const draft = newDraft(state, cause, options)
+  emit(draft, { type: 'loop.deleted', id: cause.self.id, name: state.record.name })
+  for (const event of derivedEvents(state, draft.state, organization, cause)) emit(draft, event)
+  dismiss(draft)
+  return withReply(draft, undefined)
 }
 
 /** Deletes the loop, if it exists, because its project was deleted. */

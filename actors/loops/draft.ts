@@ -24,7 +24,7 @@ export interface Draft {
 }
 
 /** Begins a decision. Copies the fields that events change in place. */
-export const draft = (state: LoopState, cause: Cause, options: LoopOptions): Draft => ({
+export const newDraft = (state: LoopState, cause: Cause, options: LoopOptions): Draft => ({
   cause,
   options,
   events: [],
@@ -42,29 +42,29 @@ export const draft = (state: LoopState, cause: Cause, options: LoopOptions): Dra
   },
 })
 /** Adds an event and applies it. */
-export function emit(on: Draft, event: LoopEvent): void {
-  on.events.push(event)
-  on.state = evolveLoop[event.type](on.state, event as never, on.cause.at)
+export function emit(draft: Draft, event: LoopEvent): void {
+  draft.events.push(event)
+  draft.state = evolveLoop[event.type](draft.state, event as never, draft.cause.at)
 }
 /** Wakes the loop at a time in Unix milliseconds, or at the earlier time that is already set. */
-export function continueAt(on: Draft, more_at: number): void {
-  if ((on.state.more_at ?? Infinity) > more_at) emit(on, { type: 'loop.busy', more_at })
+export function continueAt(draft: Draft, more_at: number): void {
+  if ((draft.state.more_at ?? Infinity) > more_at) emit(draft, { type: 'loop.busy', more_at })
 }
 /** Sends a command to a run of this loop, in the same commit. */
 export const tellRun = <
   N extends 'run.open' | 'run.begin' | 'run.hold' | 'run.displace' | 'run.halt' | 'run.end',
 >(
-  on: Draft,
+  draft: Draft,
   id: string,
   name: N,
   input: RunCommands[N]['input'],
 ): void => {
-  on.tells.push({ to: { kind: 'run', id }, name, input })
+  draft.tells.push({ to: { kind: 'run', id }, name, input })
 }
-export const withReply = <R>(on: Draft, reply: R): Decided<LoopEvent, R> => ({
-  events: on.events,
-  tells: on.tells,
+export const withReply = <R>(draft: Draft, reply: R): Decided<LoopEvent, R> => ({
+  events: draft.events,
+  tells: draft.tells,
   reply,
-  next: on.state,
+  next: draft.state,
 })
 export const emptyDecision: Decided<LoopEvent, undefined> = { events: [], reply: undefined }

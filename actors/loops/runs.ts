@@ -10,7 +10,7 @@ import type { LoopCommands, LoopEvent } from '../../protocol/loops/events.ts'
 import type { Cause, Decision } from '../actor.ts'
 import { admitWaiting, continueDisplacing, dismiss, judgeReturning } from './admit.ts'
 import { haltIfSpent, updateHalts } from './budget.ts'
-import { draft, emit, emptyDecision, type LoopOptions, tellRun, withReply } from './draft.ts'
+import { emit, emptyDecision, type LoopOptions, newDraft, tellRun, withReply } from './draft.ts'
 import { requestSlot, returnSlot } from './slots.ts'
 import { standingEvents } from './standing.ts'
 import { fireSchedules } from './start.ts'
@@ -29,18 +29,18 @@ export function left(
   { run_id, status, depth, chain, record }: Told<'run.left'>,
   cause: Cause,
 ): Decision<LoopEvent, undefined> {
-  const on = draft(state, cause, options)
+  const draft = newDraft(state, cause, options)
   if (
     getOwn(state.active, run_id) === undefined &&
     !state.line.some((waiting) => waiting.run_id === run_id)
   ) {
-    if (status === 'failed') tellRun(on, run_id, 'run.end', {})
-    return withReply(on, undefined)
+    if (status === 'failed') tellRun(draft, run_id, 'run.end', {})
+    return withReply(draft, undefined)
   }
-  returnSlot(on, run_id)
+  returnSlot(draft, run_id)
   const failures =
     status === 'failed' ? state.failures + 1 : status === 'completed' ? 0 : state.failures
-  emit(on, { type: 'run.left', run_id, failures })
+  emit(draft, { type: 'run.left', run_id, failures })
   const threshold = state.record?.limits?.pause_after_consecutive_failures ?? 0
   const paused =
     status === 'failed' &&
@@ -50,7 +50,7 @@ export function left(
       ? { consecutive_failures: failures, threshold }
       : undefined
   if (paused) {
-    emit(on, {
+    emit(draft, {
       type: 'loop.auto_paused',
       id: cause.self.id,
       run_id,
@@ -60,11 +60,11 @@ export function left(
       ...(record && { record }),
       updated_at: timestamp(cause.at),
     })
-    for (const event of derivedEvents(state, on.state, '', cause)) emit(on, event)
+    for (const event of derivedEvents(state, draft.state, '', cause)) emit(draft, event)
   }
-  if (status === 'failed') tellRun(on, run_id, 'run.end', { ...(paused && { paused }) })
-  admitWaiting(on)
-  return withReply(on, undefined)
+  if (status === 'failed') tellRun(draft, run_id, 'run.end', { ...(paused && { paused }) })
+  admitWaiting(draft)
+  return withReply(draft, undefined)
 }
 
 /**
@@ -78,24 +78,24 @@ export function returns(
   { run_id, trigger_id }: Told<'run.returns'>,
   cause: Cause,
 ): Decision<LoopEvent, undefined> {
-  const on = draft(state, cause, options)
-  const verdict = judgeReturning(on, trigger_id)
+  const draft = newDraft(state, cause, options)
+  const verdict = judgeReturning(draft, trigger_id)
   const of = {
     run_id,
     ...(trigger_id !== undefined && { trigger_id }),
     last_run_at: timestamp(cause.at),
   }
   if ('waits' in verdict) {
-    emit(on, { type: 'run.lined_up', ...of, reason: verdict.waits })
-    tellRun(on, run_id, 'run.hold', { queue_reason: verdict.waits })
+    emit(draft, { type: 'run.lined_up', ...of, reason: verdict.waits })
+    tellRun(draft, run_id, 'run.hold', { queue_reason: verdict.waits })
   } else {
-    emit(on, { type: 'run.admitted', ...of })
-    haltIfSpent(on, run_id)
-    if (requestSlot(on, run_id))
-      tellRun(on, run_id, 'run.hold', { queue_reason: 'plan_concurrency' })
-    else tellRun(on, run_id, 'run.begin', {})
+    emit(draft, { type: 'run.admitted', ...of })
+    haltIfSpent(draft, run_id)
+    if (requestSlot(draft, run_id))
+      tellRun(draft, run_id, 'run.hold', { queue_reason: 'plan_concurrency' })
+    else tellRun(draft, run_id, 'run.begin', {})
   }
-  return withReply(on, undefined)
+  return withReply(draft, undefined)
 }
 
 /**
@@ -108,10 +108,10 @@ export function spend(
   { run_id, milli, continues }: Told<'run.spent'>,
   cause: Cause,
 ): Decision<LoopEvent, undefined> {
-  const on = draft(state, cause, options)
-  emit(on, { type: 'credits.spent', at: Math.floor(cause.at / WINDOW_MS) * WINDOW_MS, milli })
-  updateHalts(on, { run_id, ...(continues && { continues }) })
-  return withReply(on, undefined)
+  const draft = newDraft(state, cause, options)
+  emit(draft, { type: 'credits.spent', at: Math.floor(cause.at / WINDOW_MS) * WINDOW_MS, milli })
+  updateHalts(draft, { run_id, ...(continues && { continues }) })
+  return withReply(draft, undefined)
 }
 
 /** Continues work that was left to a later commit, and fires schedules that are due. */
@@ -121,19 +121,19 @@ export function wake(
   _: unknown,
   cause: Cause,
 ): Decision<LoopEvent, undefined> {
-  const on = draft(state, cause, options)
+  const draft = newDraft(state, cause, options)
   if (state.more_at !== undefined && state.more_at <= cause.at) {
-    emit(on, { type: 'loop.busy', more_at: null })
-    if (state.deleted) dismiss(on)
+    emit(draft, { type: 'loop.busy', more_at: null })
+    if (state.deleted) dismiss(draft)
     else {
-      updateHalts(on)
-      continueDisplacing(on)
+      updateHalts(draft)
+      continueDisplacing(draft)
     }
-    admitWaiting(on)
+    admitWaiting(draft)
   }
   // A loop that an older release saved may not have reported its summary to its project yet.
   if (isExisting(state) && state.standing.version === 0)
-    for (const event of standingEvents(state, on.state, cause.self.id, '')) emit(on, event)
-  fireSchedules(on)
-  return on.events.length > 0 ? withReply(on, undefined) : emptyDecision
+    for (const event of standingEvents(state, draft.state, cause.self.id, '')) emit(draft, event)
+  fireSchedules(draft)
+  return draft.events.length > 0 ? withReply(draft, undefined) : emptyDecision
 }

@@ -12,10 +12,10 @@ import type { LoopCommands, LoopEvent } from '../../protocol/loops/events.ts'
 import type { Cause, Decision } from '../actor.ts'
 import {
   type Draft,
-  draft,
   emit,
   emptyDecision,
   type LoopOptions,
+  newDraft,
   tellRun,
   withReply,
 } from './draft.ts'
@@ -29,10 +29,10 @@ export const waitsForSlot = ({ places }: LoopState, run_id: string): boolean =>
  * Requests a slot for an admitted run.
  * @returns whether the run has to wait for the slot.
  */
-export function requestSlot(on: Draft, run_id: string): boolean {
-  const { organization } = on.state.standing
-  if (on.options.plan_concurrency === undefined || organization === '') return false
-  emit(on, { type: 'place.wanted', run_id, loop_id: on.cause.self.id, organization })
+export function requestSlot(draft: Draft, run_id: string): boolean {
+  const { organization } = draft.state.standing
+  if (draft.options.plan_concurrency === undefined || organization === '') return false
+  emit(draft, { type: 'place.wanted', run_id, loop_id: draft.cause.self.id, organization })
   return true
 }
 
@@ -40,30 +40,30 @@ export function requestSlot(on: Draft, run_id: string): boolean {
  * Gives back the slot of a run that has ended, or withdraws the request if the slot has not been
  * granted yet.
  */
-export function returnSlot(on: Draft, run_id: string): void {
-  const place = getOwn(on.state.places, run_id)
+export function returnSlot(draft: Draft, run_id: string): void {
+  const place = getOwn(draft.state.places, run_id)
   if (place === 'asked' || place === 'had')
-    emit(on, {
+    emit(draft, {
       type: 'place.returned',
       run_id,
-      loop_id: on.cause.self.id,
-      organization: on.state.standing.organization,
+      loop_id: draft.cause.self.id,
+      organization: draft.state.standing.organization,
     })
 }
 
-function take(on: Draft, run_id: string): void {
-  emit(on, { type: 'place.taken', run_id })
-  tellRun(on, run_id, 'run.begin', { later: true })
+function take(draft: Draft, run_id: string): void {
+  emit(draft, { type: 'place.taken', run_id })
+  tellRun(draft, run_id, 'run.begin', { later: true })
 }
 /**
  * Repeats the requests for slots that were declined while the loop was not active. If the limit has
  * been removed, the runs begin immediately.
  */
-export function requestDeclinedSlots(on: Draft): void {
-  if (on.state.record?.status !== 'active') return
-  for (const [run_id, place] of Object.entries(on.state.places)) {
-    if (place === 'declined' && !on.state.leaving[run_id] && !requestSlot(on, run_id))
-      take(on, run_id)
+export function requestDeclinedSlots(draft: Draft): void {
+  if (draft.state.record?.status !== 'active') return
+  for (const [run_id, place] of Object.entries(draft.state.places)) {
+    if (place === 'declined' && !draft.state.leaving[run_id] && !requestSlot(draft, run_id))
+      take(draft, run_id)
   }
 }
 
@@ -78,9 +78,9 @@ export function slotGranted(
   cause: Cause,
 ): Decision<LoopEvent, undefined> {
   if (getOwn(state.places, run_id) !== 'asked') return emptyDecision
-  const on = draft(state, cause, options)
+  const draft = newDraft(state, cause, options)
   if (isExisting(state) && state.record.status !== 'active')
-    emit(on, { type: 'place.declined', run_id, organization: state.standing.organization })
-  else take(on, run_id)
-  return withReply(on, undefined)
+    emit(draft, { type: 'place.declined', run_id, organization: state.standing.organization })
+  else take(draft, run_id)
+  return withReply(draft, undefined)
 }

@@ -21,10 +21,10 @@ import { judge, type Verdict } from './admit.ts'
 import { spentBudget } from './budget.ts'
 import {
   type Draft,
-  draft,
   emit,
   emptyDecision,
   type LoopOptions,
+  newDraft,
   tellRun,
   withReply,
 } from './draft.ts'
@@ -76,10 +76,10 @@ function closed(state: LoopState, at: number): Refusal | undefined {
 }
 
 /** Opens a run, or returns the reason why no run was opened. */
-export function openRun(on: Draft, wanted: Wanted): Outcome {
-  const refused = closed(on.state, on.cause.at)
+export function openRun(draft: Draft, wanted: Wanted): Outcome {
+  const refused = closed(draft.state, draft.cause.at)
   if (refused) return refused
-  const { record, version, definitions } = on.state as ExistingLoop
+  const { record, version, definitions } = draft.state as ExistingLoop
   const {
     run_id,
     trigger,
@@ -103,16 +103,16 @@ export function openRun(on: Draft, wanted: Wanted): Outcome {
     'faults' in applied ? applied.faults : [],
   )
   if ('faults' in event || 'faults' in config) return refuseFields(...faults)
-  const verdict = judge(on, trigger?.id)
+  const verdict = judge(draft, trigger?.id)
   if ('left_out' in verdict) return verdict
   const of = {
     run_id,
     ...(trigger && { trigger_id: trigger.id }),
     ...(fire !== undefined && { fire }),
-    last_run_at: timestamp(on.cause.at),
+    last_run_at: timestamp(draft.cause.at),
   }
   emit(
-    on,
+    draft,
     'waits' in verdict
       ? { type: 'run.lined_up', ...of, reason: verdict.waits }
       : { type: 'run.admitted', ...of },
@@ -120,11 +120,11 @@ export function openRun(on: Draft, wanted: Wanted): Outcome {
   const queue_reason =
     'waits' in verdict
       ? verdict.waits
-      : requestSlot(on, run_id)
+      : requestSlot(draft, run_id)
         ? ('plan_concurrency' as const)
         : undefined
-  const { plan_concurrency } = on.options
-  tellRun(on, run_id, 'run.open', {
+  const { plan_concurrency } = draft.options
+  tellRun(draft, run_id, 'run.open', {
     loop: { id: record.id, version_id: version.id, version: version.number, name: record.name },
     spec: specOf(record),
     ...(record.repositories?.length && { repositories: record.repositories }),
@@ -170,11 +170,11 @@ export function fire(
   const key = `${trigger_id} ${source.id}`
   if (!trigger || state.fired.includes(key)) return emptyDecision
   if (awaitsReadCheck(state, firing)) return holdFiring(state, firing, cause)
-  const on = draft(state, cause, options)
+  const draft = newDraft(state, cause, options)
   const outcome =
     source.depth > MAX_CHAIN_DEPTH
       ? refuse('conflict', undefined, TOO_DEEP)
-      : openRun(on, {
+      : openRun(draft, {
           run_id: cause.mint('run'),
           trigger,
           fire: key,
@@ -185,8 +185,8 @@ export function fire(
           source: { type: 'trigger', trigger_id, id: source.source_id },
           meta: { ...source.meta, event_type: source.event_type, source_event_id: source.id },
         })
-  skipped(on, trigger_id, key, outcome, source.id)
-  return withReply(on, undefined)
+  skipped(draft, trigger_id, key, outcome, source.id)
+  return withReply(draft, undefined)
 }
 /** Maximum number of loops that a stored chain contains. Only the latest loops are kept. */
 const MAX_CHAIN_LOOPS = 2 * MAX_CHAIN_DEPTH
@@ -208,15 +208,15 @@ export function stop(
   { trigger_ids, source, reason }: LoopCommands['loop.stop']['input'],
   cause: Cause,
 ): Decision<LoopEvent, undefined> {
-  const on = draft(state, cause, options)
+  const draft = newDraft(state, cause, options)
   for (const id of trigger_ids) {
     const key = `${id} ${source.id}`
     if (liveTrigger(state, id) && !state.fired.includes(key))
-      skipped(on, id, key, refuse('conflict', undefined, reason), source.id)
+      skipped(draft, id, key, refuse('conflict', undefined, reason), source.id)
   }
-  if (on.events.length === 0) return emptyDecision
+  if (draft.events.length === 0) return emptyDecision
   const { run_id } = source.meta
-  emit(on, {
+  emit(draft, {
     type: 'loop.auto_paused',
     id: cause.self.id,
     run_id: typeof run_id === 'string' ? run_id : '',
@@ -227,11 +227,11 @@ export function stop(
     depth: Math.min(source.depth + 1, MAX_CHAIN_DEPTH),
     updated_at: timestamp(cause.at),
   })
-  for (const event of derivedEvents(state, on.state, '', cause)) emit(on, event)
-  return withReply(on, undefined)
+  for (const event of derivedEvents(state, draft.state, '', cause)) emit(draft, event)
+  return withReply(draft, undefined)
 }
 function skipped(
-  on: Draft,
+  draft: Draft,
   trigger_id: string,
   key: string,
   outcome: Outcome,
@@ -242,7 +242,7 @@ function skipped(
     'left_out' in outcome
       ? whyLeftOut[outcome.left_out]
       : (outcome.message ?? errors[outcome.refused].message)
-  emit(on, {
+  emit(draft, {
     type: 'trigger.skipped',
     trigger_id,
     fire: key,
@@ -252,30 +252,30 @@ function skipped(
 }
 
 /** Fires each due schedule once, for the latest time at which it was due. */
-export function fireSchedules(on: Draft): void {
-  const { at } = on.cause
-  for (const [trigger_id, { next, anchor }] of Object.entries(on.state.clocks)) {
+export function fireSchedules(draft: Draft): void {
+  const { at } = draft.cause
+  for (const [trigger_id, { next, anchor }] of Object.entries(draft.state.clocks)) {
     if (next > at) continue
-    const trigger = liveTrigger(on.state, trigger_id)
+    const trigger = liveTrigger(draft.state, trigger_id)
     if (trigger?.trigger.kind !== 'schedule') {
-      emit(on, { type: 'schedules.set', clocks: { [trigger_id]: null } })
+      emit(draft, { type: 'schedules.set', clocks: { [trigger_id]: null } })
       continue
     }
     const { config } = trigger.trigger
     const scheduled_at = timestamp(latestFire(config, next, at, anchor))
     const following = nextFire(config, at, anchor)
-    emit(on, {
+    emit(draft, {
       type: 'schedules.set',
       clocks: { [trigger_id]: following === undefined ? null : { next: following, anchor } },
     })
-    const source_event_id = on.cause.mint('source_event')
+    const source_event_id = draft.cause.mint('source_event')
     const key = `${trigger_id} ${scheduled_at}`
     skipped(
-      on,
+      draft,
       trigger_id,
       key,
-      openRun(on, {
-        run_id: on.cause.mint('run'),
+      openRun(draft, {
+        run_id: draft.cause.mint('run'),
         trigger,
         fire: key,
         event: { scheduled_at, trigger_key: trigger.key },
@@ -305,8 +305,8 @@ export function answerStep(
   }: LoopCommands['loop.ask']['input'],
   cause: Cause,
 ): Decision<LoopEvent, undefined> {
-  const on = draft(state, cause, options)
-  const outcome = openRun(on, {
+  const draft = newDraft(state, cause, options)
+  const outcome = openRun(draft, {
     run_id: cause.mint('run'),
     event,
     config,
@@ -323,11 +323,11 @@ export function answerStep(
     },
   })
   const about = { type: 'child.answered', to: from.run_id, wait_id: from.wait_id } as const
-  if ('run_id' in outcome) emit(on, { ...about, run_id: outcome.run_id })
+  if ('run_id' in outcome) emit(draft, { ...about, run_id: outcome.run_id })
   else if ('left_out' in outcome)
-    emit(on, { ...about, fault: { error_type: 'skipped', error: whyLeftOut[outcome.left_out] } })
+    emit(draft, { ...about, fault: { error_type: 'skipped', error: whyLeftOut[outcome.left_out] } })
   else
-    emit(on, {
+    emit(draft, {
       ...about,
       fault: {
         error_type:
@@ -339,5 +339,5 @@ export function answerStep(
         error: outcome.message ?? 'The loop accepts no runs now',
       },
     })
-  return withReply(on, undefined)
+  return withReply(draft, undefined)
 }

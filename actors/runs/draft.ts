@@ -50,7 +50,7 @@ export interface Draft {
 }
 
 /** Begins a decision on a run. */
-export const draft = (state: RunState, cause: Cause): Draft => ({
+export const newDraft = (state: RunState, cause: Cause): Draft => ({
   cause,
   state,
   events: [],
@@ -73,19 +73,19 @@ export interface Parts {
 }
 
 /** Adds an event to the decision and applies it. */
-export function emit(on: Draft, type: RunEventType, parts: Parts): void {
+export function emit(draft: Draft, type: RunEventType, parts: Parts): void {
   const { step, payload, run, row, usage, drops } = parts
-  const note = parts.place || on.at !== undefined ? noteOf(on, parts) : parts.note
+  const note = parts.place || draft.at !== undefined ? noteOf(draft, parts) : parts.note
   const event: { -readonly [K in keyof RunEvent]: RunEvent[K] } = { type }
   if (step !== undefined) event.step = step
   if (payload) event.payload = payload
-  if (run) event.run = extended(run, { updated_at: now(on) })
-  if (row) event.row = extended(row, { updated_at: now(on) })
+  if (run) event.run = extended(run, { updated_at: now(draft) })
+  if (row) event.row = extended(row, { updated_at: now(draft) })
   if (usage) event.usage = usage
   if (drops && drops.length > 0) event.drops = drops
   if (note) event.private = note as JsonObject
-  on.events.push(event)
-  on.state = apply(on.state, event)
+  draft.events.push(event)
+  draft.state = apply(draft.state, event)
 }
 
 function noteOf({ at }: Draft, { step, row, note, place }: Parts): Note | undefined {
@@ -99,7 +99,7 @@ function noteOf({ at }: Draft, { step, row, note, place }: Parts): Note | undefi
 }
 
 /** Returns the time of the decision as an RFC 3339 timestamp. */
-export const now = (on: Draft): string => timestamp(on.cause.at)
+export const now = (draft: Draft): string => timestamp(draft.cause.at)
 
 /** Returns the progress of the current branch, or of the run itself. */
 export const progressOf = ({ state, at }: Draft): Progress =>
@@ -110,10 +110,10 @@ export const progressOf = ({ state, at }: Draft): Progress =>
  * undefined after the last step.
  */
 export function current(
-  on: Draft,
+  draft: Draft,
 ): { step: Step; key: string; row: RunStep | undefined } | undefined {
-  const { state, at } = on
-  const { position } = progressOf(on)
+  const { state, at } = draft
+  const { position } = progressOf(draft)
   const step = stepsAt(state, at)[position]
   if (!step) return undefined
   const key =
@@ -125,12 +125,12 @@ export function current(
 
 /** Sends a command to the run's job queue in the run's own shard, in the same commit. */
 export const tellQueue = (
-  on: Draft,
+  draft: Draft,
   name: 'queue.enqueue' | 'queue.cancel',
   input: unknown,
 ): void => {
-  on.tells.push({
-    to: { kind: 'queue', id: `${on.cause.shard}.${on.state.record.queue}` },
+  draft.tells.push({
+    to: { kind: 'queue', id: `${draft.cause.shard}.${draft.state.record.queue}` },
     name,
     input,
   })
@@ -141,59 +141,59 @@ export const tellQueue = (
  * shard.
  */
 export const tellInteraction = (
-  on: Draft,
+  draft: Draft,
   id: string,
   name: keyof InteractionCommands,
   input: unknown,
 ): void => {
-  on.tells.push({ to: { kind: 'interaction', id }, name, input })
+  draft.tells.push({ to: { kind: 'interaction', id }, name, input })
 }
 /**
  * Withdraws the interaction or stops the agent turn that the current step waits for. Call this
  * before ending the wait.
  */
-export function withdraw(on: Draft, reason: string): void {
-  const { wait } = progressOf(on)
+export function withdraw(draft: Draft, reason: string): void {
+  const { wait } = progressOf(draft)
   if (wait?.kind === 'interaction')
-    tellInteraction(on, wait.interaction_id, 'interaction.withdraw', { reason })
-  else if (wait?.kind === 'agent') stopTurn(on, wait, reason)
+    tellInteraction(draft, wait.interaction_id, 'interaction.withdraw', { reason })
+  else if (wait?.kind === 'agent') stopTurn(draft, wait, reason)
 }
 /**
  * Stops a turn in its session. If the turn is not open yet, its lookup is cancelled instead.
  */
 function stopTurn(
-  on: Draft,
+  draft: Draft,
   { step, turn_id, job_id, session_id }: AgentWait,
   reason: string,
 ): void {
   if (session_id !== undefined)
-    emit(on, 'turn.stopped', {
+    emit(draft, 'turn.stopped', {
       step,
       note: {
         tell: { to: { kind: 'session', id: session_id }, name: 'turn.stop', input: { turn_id } },
       },
     })
-  else if (job_id !== undefined) tellOpenings(on, 'queue.cancel', { job_ids: [job_id], reason })
+  else if (job_id !== undefined) tellOpenings(draft, 'queue.cancel', { job_ids: [job_id], reason })
 }
 /**
  * Sends a command to the queue of lookups (`OPENINGS`) in the run's own shard, in the same commit.
  */
 export const tellOpenings = (
-  on: Draft,
+  draft: Draft,
   name: 'queue.enqueue' | 'queue.cancel',
   input: unknown,
 ): void => {
-  on.tells.push({ to: { kind: 'queue', id: `${on.cause.shard}.${OPENINGS}` }, name, input })
+  draft.tells.push({ to: { kind: 'queue', id: `${draft.cause.shard}.${OPENINGS}` }, name, input })
 }
 
 /** Sends a command to a run in the same shard, in the same commit. */
 export const tellRun = (
-  on: Draft,
+  draft: Draft,
   id: string,
   name: 'child.start' | 'child.cancel' | 'child.settled',
   input: unknown,
 ): void => {
-  on.tells.push({ to: { kind: 'run', id }, name, input })
+  draft.tells.push({ to: { kind: 'run', id }, name, input })
 }
 
 /**
@@ -201,12 +201,12 @@ export const tellRun = (
  * same shard.
  */
 export const tellLoop = <N extends 'run.left' | 'run.returns' | 'run.spent'>(
-  on: Draft,
+  draft: Draft,
   name: N,
   input: LoopCommands[N]['input'],
 ): void => {
-  const { loop_id } = on.state.record
-  if (loop_id !== undefined) on.tells.push({ to: { kind: 'loop', id: loop_id }, name, input })
+  const { loop_id } = draft.state.record
+  if (loop_id !== undefined) draft.tells.push({ to: { kind: 'loop', id: loop_id }, name, input })
 }
 
 const recordOf = (state: RunState): Run => shownRun(state.record)
@@ -214,18 +214,18 @@ const recordOf = (state: RunState): Run => shownRun(state.record)
  * Returns the finished decision. Its reply is the record after the command and its tells have been
  * decided.
  */
-export const replyWithRecord = (on: Draft): Decided<RunEvent, Run> => ({
-  events: on.events,
+export const replyWithRecord = (draft: Draft): Decided<RunEvent, Run> => ({
+  events: draft.events,
   reply: recordOf,
-  tells: on.tells,
-  next: on.state,
+  tells: draft.tells,
+  next: draft.state,
 })
 /** Returns the finished decision of a command without a reply. */
-export const withoutReply = (on: Draft): Decided<RunEvent, undefined> => ({
-  events: on.events,
+export const withoutReply = (draft: Draft): Decided<RunEvent, undefined> => ({
+  events: draft.events,
   reply: undefined,
-  tells: on.tells,
-  next: on.state,
+  tells: draft.tells,
+  next: draft.state,
 })
 /** A decision without events. Its reply is the current record. */
 export const unchanged: Decided<RunEvent, Run> = { events: [], reply: recordOf }

@@ -38,22 +38,23 @@ export const isWallClockPassed = ({ state, cause }: Draft): boolean =>
  * Whether the current step has begun and has not ended. A step that has ended in an earlier attempt
  * of the run is not active until its next attempt begins.
  */
-const isStepActive = (on: Draft): boolean => {
-  const row = current(on)?.row
+const isStepActive = (draft: Draft): boolean => {
+  const row = current(draft)?.row
   return row !== undefined && isActive(row)
 }
 /**
  * Whether the next attempt would exceed the step limit. If `step.retried` has already begun an
  * attempt, this attempt is checked instead.
  */
-const stepLimitReached = (on: Draft): boolean =>
-  stepsUsed(on) +
-    (isStepActive(on) || (on.at !== undefined && on.state.spec.limits?.max_steps === undefined)
+const stepLimitReached = (draft: Draft): boolean =>
+  stepsUsed(draft) +
+    (isStepActive(draft) ||
+    (draft.at !== undefined && draft.state.spec.limits?.max_steps === undefined)
       ? 0
       : 1) >
-  stepsAllowed(on)
-const asksAgent = (on: Draft): boolean => {
-  const step = current(on)?.step
+  stepsAllowed(draft)
+const asksAgent = (draft: Draft): boolean => {
+  const step = current(draft)?.step
   return (
     step?.kind === 'agent' ||
     (step?.kind === 'check' && step.config.checks.some(({ kind }) => kind === 'agent'))
@@ -64,24 +65,25 @@ const asksAgent = (on: Draft): boolean => {
  * Ends the run when a limit does not allow the current step to begin.
  * @returns whether the run was ended.
  */
-export function stopAtLimit(on: Draft): boolean {
-  if (on.state.engine.ending) return false
-  const { max_agent_turns = 0, agent_turns_used = 0 } = on.state.record
-  if (isWallClockPassed(on)) exceedWallClock(on)
-  else if (stepLimitReached(on))
+export function stopAtLimit(draft: Draft): boolean {
+  if (draft.state.engine.ending) return false
+  const { max_agent_turns = 0, agent_turns_used = 0 } = draft.state.record
+  if (isWallClockPassed(draft)) exceedWallClock(draft)
+  else if (stepLimitReached(draft))
     stop(
-      on,
+      draft,
       'step_limit_reached',
-      { limit_kind: 'steps', used: stepsUsed(on), limit: stepsAllowed(on) },
-      `The run began more than ${plural(stepsAllowed(on), 'step')}`,
+      { limit_kind: 'steps', used: stepsUsed(draft), limit: stepsAllowed(draft) },
+      `The run began more than ${plural(stepsAllowed(draft), 'step')}`,
     )
-  else if (stopIfOverspent(on)) return true
+  else if (stopIfOverspent(draft)) return true
   else if (
     max_agent_turns > 0 &&
-    (agent_turns_used > max_agent_turns || (agent_turns_used === max_agent_turns && asksAgent(on)))
+    (agent_turns_used > max_agent_turns ||
+      (agent_turns_used === max_agent_turns && asksAgent(draft)))
   ) {
     stop(
-      on,
+      draft,
       'turn_limit_reached',
       { limit_kind: 'agent_turns', used: agent_turns_used, limit: max_agent_turns },
       `The run used ${agent_turns_used} of ${max_agent_turns} agent turns`,
@@ -95,14 +97,14 @@ export function stopAtLimit(on: Draft): boolean {
  * spent.
  * @returns whether a budget is spent.
  */
-export function stopIfOverspent(on: Draft): boolean {
-  const { credit_budget = 0, credit_spent = 0 } = on.state.record
-  const halted = haltOf(on)
+export function stopIfOverspent(draft: Draft): boolean {
+  const { credit_budget = 0, credit_spent = 0 } = draft.state.record
+  const halted = haltOf(draft)
   if (credit_budget > 0 && credit_spent >= credit_budget)
-    exceedBudget(on, credit_spent, credit_budget)
+    exceedBudget(draft, credit_spent, credit_budget)
   else if (halted)
     stop(
-      on,
+      draft,
       'budget_exceeded',
       { limit_kind: 'daily_budget', ...halted },
       'The loop has spent its daily budget',
@@ -123,10 +125,10 @@ function haltOf({ state, cause }: Draft): { used?: number; limit?: number } | un
 }
 
 /** Ends the run, even while a step is active, because its time limit has passed. */
-export function exceedWallClock(on: Draft): void {
-  const started = parseTimestamp(on.state.record.started_at ?? '') ?? on.cause.at
+export function exceedWallClock(draft: Draft): void {
+  const started = parseTimestamp(draft.state.record.started_at ?? '') ?? draft.cause.at
   const seconds = (at: number): number => Math.round((at - started) * 1000) / 1_000_000
-  const { wall_deadline = on.cause.at } = on.state.engine
+  const { wall_deadline = draft.cause.at } = draft.state.engine
   const limit = seconds(wall_deadline)
   // Whether the deadline results from the time limit in the run's spec. A recovery sets a new
   // deadline, which is measured from the recovery instead of the start of the run.
@@ -134,46 +136,46 @@ export function exceedWallClock(on: Draft): void {
     Math.abs(
       wall_deadline -
         started -
-        (parseDuration(on.state.spec.limits?.wall_clock_timeout ?? '0') ?? 0),
+        (parseDuration(draft.state.spec.limits?.wall_clock_timeout ?? '0') ?? 0),
     ) <= 1
   stop(
-    on,
+    draft,
     'wall_clock_exceeded',
-    { limit_kind: 'wall_clock', used: seconds(on.cause.at), limit },
+    { limit_kind: 'wall_clock', used: seconds(draft.cause.at), limit },
     own
       ? `The run took longer than ${plural(limit, 'second')}`
       : `The run did not end by ${timestamp(Math.ceil(wall_deadline))}, the deadline set by its recovery`,
   )
 }
 
-function exceedBudget(on: Draft, credit_spent: number, credit_budget: number): void {
-  const step = current(on)?.key
+function exceedBudget(draft: Draft, credit_spent: number, credit_budget: number): void {
+  const step = current(draft)?.key
   const percent_used = Math.floor((credit_spent / credit_budget) * 100)
-  emit(on, 'run.budget_exceeded', {
+  emit(draft, 'run.budget_exceeded', {
     ...(step !== undefined && { step }),
     payload: { ...(step !== undefined && { step }), credit_spent, credit_budget, percent_used },
-    note: { about: aboutOf(on.state) },
+    note: { about: aboutOf(draft.state) },
   })
   stop(
-    on,
+    draft,
     'budget_exceeded',
     { limit_kind: 'budget', used: credit_spent, limit: credit_budget },
     `The run spent ${credit_spent} of ${credit_budget} credits`,
   )
 }
 
-function stop(on: Draft, reason: StopReason, reached: JsonObject, error: string): void {
-  on.at = undefined
+function stop(draft: Draft, reason: StopReason, reached: JsonObject, error: string): void {
+  draft.at = undefined
   const fault = { error_type: reason, error }
-  const at = current(on)
-  emit(on, 'limit.reached', {
+  const at = current(draft)
+  emit(draft, 'limit.reached', {
     ...(at && { step: at.key }),
     payload: { ...(at && { step: at.key }), ...reached },
   })
-  leaveBranches(on, fault.error)
-  abandonWork(on, fault)
-  withdraw(on, fault.error)
-  endWait(on, 'wait.closed', { reason: fault.error_type })
-  if (isStepActive(on)) failStep(on, fault, true, {}, reason)
-  else failRun(on, fault, at?.key, reason)
+  leaveBranches(draft, fault.error)
+  abandonWork(draft, fault)
+  withdraw(draft, fault.error)
+  endWait(draft, 'wait.closed', { reason: fault.error_type })
+  if (isStepActive(draft)) failStep(draft, fault, true, {}, reason)
+  else failRun(draft, fault, at?.key, reason)
 }

@@ -232,21 +232,21 @@ const idsOf = (
   Object.values(files).flatMap((file) =>
     file.state !== 'erased' && which(file) ? [file.artifact.id] : [],
   )
-function erase(on: Draft, ids: readonly string[]): void {
+function erase(draft: Draft, ids: readonly string[]): void {
   if (ids.length === 0) return
-  const { events, tells } = erasure(on.state, ids)
-  emit(on, events[0])
-  on.tells.push(...tells)
+  const { events, tells } = erasure(draft.state, ids)
+  emit(draft, events[0])
+  draft.tells.push(...tells)
 }
 /** Erases all files when the session ends. */
-export const eraseAll = (on: Draft): void =>
+export const eraseAll = (draft: Draft): void =>
   erase(
-    on,
-    idsOf(filesOf(on.state), () => true),
+    draft,
+    idsOf(filesOf(draft.state), () => true),
   )
 /** Abandons uploads that did not arrive in time. */
-export const abandonLateUploads = (on: Draft): void =>
+export const abandonLateUploads = (draft: Draft): void =>
   erase(
-    on,
-    idsOf(filesOf(on.state), ({ until }) => until !== undefined && until <= on.cause.at),
+    draft,
+    idsOf(filesOf(draft.state), ({ until }) => until !== undefined && until <= draft.cause.at),
   )

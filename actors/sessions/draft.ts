@@ -45,7 +45,7 @@ export interface Draft {
  * Begins a decision. Snapshots from older releases can contain an outdated default visibility,
  * which `withVisibility` corrects.
  */
-export const draft = (state: Live, cause: Cause, brand: string): Draft => ({
+export const newDraft = (state: Live, cause: Cause, brand: string): Draft => ({
   cause,
   brand,
   state: state.record
@@ -57,47 +57,47 @@ export const draft = (state: Live, cause: Cause, brand: string): Draft => ({
 })
 
 /** Adds an event to the decision and applies it. */
-export function emit(on: Draft, event: SessionEvent): void {
-  on.events.push(event)
-  on.state = (
+export function emit(draft: Draft, event: SessionEvent): void {
+  draft.events.push(event)
+  draft.state = (
     evolve[event.type] as (state: SessionState, event: SessionEvent, at: number) => SessionState
-  )(on.state, event, on.cause.at) as Live
+  )(draft.state, event, draft.cause.at) as Live
 }
 /** Returns the time of the decision as an RFC 3339 timestamp. */
 export const now = ({ cause }: Draft): string => timestamp(cause.at)
 /** Returns the turn with this id, or undefined if it has ended. */
 export const turnOf = ({ state }: Draft, id: string): Turn | undefined => state.turns[id]
 export const tell = (
-  on: Draft,
+  draft: Draft,
   kind: Tell['to']['kind'],
   id: string,
   name: string,
   input: unknown,
-): void => void on.tells.push({ to: { kind, id }, name, input })
+): void => void draft.tells.push({ to: { kind, id }, name, input })
 /**
  * Sends a command to an interaction of this session in the same commit. The interaction is in the
  * same shard.
  */
 export const tellInteraction = <N extends keyof InteractionCommands>(
-  on: Draft,
+  draft: Draft,
   id: string,
   name: N,
   input: InteractionCommands[N]['input'],
-): void => tell(on, 'interaction', id, name, input)
+): void => tell(draft, 'interaction', id, name, input)
 /** Sends a command to a queue in the session's own shard. */
 export const tellQueue = (
-  on: Draft,
+  draft: Draft,
   queue: string,
   name: 'queue.enqueue' | 'queue.cancel',
   input: unknown,
-): void => tell(on, 'queue', `${on.cause.shard}.${queue}`, name, input)
+): void => tell(draft, 'queue', `${draft.cause.shard}.${queue}`, name, input)
 
 /** Adds to the collected changes to the session's record. */
-export const change = (on: Draft, session: Patch<Session>): void =>
-  void (on.change = extended(on.change, session))
+export const change = (draft: Draft, session: Patch<Session>): void =>
+  void (draft.change = extended(draft.change, session))
 /** Adds to the totals in the session's record. */
 export function count(
-  on: Draft,
+  draft: Draft,
   added: Partial<
     Record<
       | 'token_input_total'
@@ -109,9 +109,9 @@ export function count(
     >
   >,
 ): void {
-  const record = patch(on.state.record, on.change)
+  const record = patch(draft.state.record, draft.change)
   change(
-    on,
+    draft,
     Object.fromEntries(
       Object.entries(added).map(([name, more]) => [
         name,
@@ -132,14 +132,14 @@ export interface NewRow {
   readonly created_at?: string
 }
 const rowOf = (
-  on: Draft,
+  draft: Draft,
   row: NewRow,
   status: TranscriptMessage['status'],
   sequence: number | null,
 ): TranscriptMessage => ({
-  id: row.id ?? on.cause.mint('session_message'),
-  session_id: on.state.record.id,
-  agent_id: on.state.record.agent_id,
+  id: row.id ?? draft.cause.mint('session_message'),
+  session_id: draft.state.record.id,
+  agent_id: draft.state.record.agent_id,
   ...(row.turn && { turn_id: row.turn.id }),
   role: row.role,
   content: [...row.content],
@@ -149,15 +149,15 @@ const rowOf = (
   sequence,
   ...(row.covers !== undefined && { covers_through_sequence: row.covers }),
   ...(row.metadata && { metadata: row.metadata }),
-  created_at: row.created_at ?? now(on),
+  created_at: row.created_at ?? now(draft),
 })
 /** Writes a final row with the next sequence number. */
-export function write(on: Draft, row: NewRow): TranscriptMessage {
-  const message = rowOf(on, row, 'final', on.state.sequence + 1)
-  emit(on, { type: 'message.upsert', ...message, ...sourceFacts(on, message) })
-  count(on, { message_count: 1 })
-  change(on, { last_message_at: now(on) })
-  postponeExpiry(on)
+export function write(draft: Draft, row: NewRow): TranscriptMessage {
+  const message = rowOf(draft, row, 'final', draft.state.sequence + 1)
+  emit(draft, { type: 'message.upsert', ...message, ...sourceFacts(draft, message) })
+  count(draft, { message_count: 1 })
+  change(draft, { last_message_at: now(draft) })
+  postponeExpiry(draft)
   return message
 }
 /**
@@ -195,39 +195,48 @@ function sourceFacts(
   }
 }
 /** Writes a row that no transcript shows. */
-export const writeHidden = (on: Draft, row: NewRow): void =>
-  emit(on, { type: 'context.stored', message: rowOf(on, row, 'final', on.state.sequence + 1) })
+export const writeHidden = (draft: Draft, row: NewRow): void =>
+  emit(draft, {
+    type: 'context.stored',
+    message: rowOf(draft, row, 'final', draft.state.sequence + 1),
+  })
 /** Opens a streaming row, or resets it. */
-export const streamRow = (on: Draft, row: NewRow & { readonly id: string }): void =>
-  emit(on, { type: 'message.upsert', ...rowOf(on, row, 'streaming', null) })
+export const streamRow = (draft: Draft, row: NewRow & { readonly id: string }): void =>
+  emit(draft, { type: 'message.upsert', ...rowOf(draft, row, 'streaming', null) })
 /** Lets a session with a bounded retention expire its full time after the present message. */
-function postponeExpiry(on: Draft): void {
-  const { retention } = on.state.record
+function postponeExpiry(draft: Draft): void {
+  const { retention } = draft.state.record
   if (retention?.mode === 'bounded' && retention.ttl_seconds !== undefined)
-    change(on, { expires_at: timestamp(on.cause.at + retention.ttl_seconds * 1000) })
+    change(draft, { expires_at: timestamp(draft.cause.at + retention.ttl_seconds * 1000) })
 }
 
 /** Changes the record of a turn in the transcript. */
-export function upsertTurn(on: Draft, id: string, more: Patch<TurnUpsert>): void {
-  const { record } = turnOf(on, id) as Turn
+export function upsertTurn(draft: Draft, id: string, more: Patch<TurnUpsert>): void {
+  const { record } = turnOf(draft, id) as Turn
   const status = more.status ?? record.status
   const phase = status === 'queued' || status === 'running' || status === 'waiting' ? status : null
   // `patch` would remove `phase` if it is null, which is a valid value, so `phase` is set
   // afterwards.
-  emit(on, { type: 'turn.upsert', ...patch(record, more), status, phase, updated_at: now(on) })
+  emit(draft, {
+    type: 'turn.upsert',
+    ...patch(record, more),
+    status,
+    phase,
+    updated_at: now(draft),
+  })
 }
 /** Changes the bookkeeping of a turn, which no transcript shows. */
-export const noteTurn = (on: Draft, id: string, work: Patch<TurnWork>, tokens?: number): void =>
-  emit(on, { type: 'turn.noted', id, work, ...(tokens !== undefined && { tokens }) })
-export const noteCall = (on: Draft, turn_id: string, id: string, call: Patch<Call>): void =>
-  emit(on, { type: 'call.noted', turn_id, id, call })
+export const noteTurn = (draft: Draft, id: string, work: Patch<TurnWork>, tokens?: number): void =>
+  emit(draft, { type: 'turn.noted', id, work, ...(tokens !== undefined && { tokens }) })
+export const noteCall = (draft: Draft, turn_id: string, id: string, call: Patch<Call>): void =>
+  emit(draft, { type: 'call.noted', turn_id, id, call })
 /** Patches a block of the turn's open segment. Does nothing if no segment is open. */
-export function patchCall(on: Draft, turn_id: string, index: number, change: BlockPatch): void {
-  const message_id = turnOf(on, turn_id)?.work.segment?.message_id
+export function patchCall(draft: Draft, turn_id: string, index: number, change: BlockPatch): void {
+  const message_id = turnOf(draft, turn_id)?.work.segment?.message_id
   if (message_id !== undefined)
-    emit(on, {
+    emit(draft, {
       type: 'message.block.patch',
-      session_id: on.state.record.id,
+      session_id: draft.state.record.id,
       message_id,
       content_index: index,
       ...change,
@@ -238,28 +247,36 @@ export function patchCall(on: Draft, turn_id: string, index: number, change: Blo
  * Emits the collected changes to the session's record, with its next version. Emits nothing if
  * there are no changes and no turn has changed.
  */
-function settleRecord(on: Draft): void {
-  if (Object.keys(on.change).length === 0 && !on.events.some(({ type }) => type === 'turn.upsert'))
+function settleRecord(draft: Draft): void {
+  if (
+    Object.keys(draft.change).length === 0 &&
+    !draft.events.some(({ type }) => type === 'turn.upsert')
+  )
     return
-  const bumped: Patch<Session> = extended(on.change, {
-    version: on.state.record.version + 1,
-    updated_at: now(on),
+  const bumped: Patch<Session> = extended(draft.change, {
+    version: draft.state.record.version + 1,
+    updated_at: now(draft),
   })
-  on.change = {}
-  emit(on, { type: 'session.updated', session: bumped })
+  draft.change = {}
+  emit(draft, { type: 'session.updated', session: bumped })
 }
 /** Completes and returns the decision of a command that has no reply. */
-export function withoutReply(on: Draft): Decided<SessionEvent, undefined> {
-  settleRecord(on)
-  return { events: on.events, reply: undefined, tells: on.tells, next: on.state }
+export function withoutReply(draft: Draft): Decided<SessionEvent, undefined> {
+  settleRecord(draft)
+  return { events: draft.events, reply: undefined, tells: draft.tells, next: draft.state }
 }
 /**
  * Completes and returns the decision of a command that has a reply. The reply is computed from the
  * state after the command and its tells have been decided.
  */
-export function withReply<R>(on: Draft, reply: (state: Live) => R): Decided<SessionEvent, R> {
-  settleRecord(on)
-  return { events: on.events, reply: reply as (state: never) => R, tells: on.tells, next: on.state }
+export function withReply<R>(draft: Draft, reply: (state: Live) => R): Decided<SessionEvent, R> {
+  settleRecord(draft)
+  return {
+    events: draft.events,
+    reply: reply as (state: never) => R,
+    tells: draft.tells,
+    next: draft.state,
+  }
 }
 /** The empty decision of a command without a reply. */
 export const emptyDecision: Decided<SessionEvent, undefined> = { events: [], reply: undefined }

@@ -19,7 +19,7 @@ import type { SessionSeed } from '../../protocol/sessions/rows.ts'
 import { publicSession, type Session } from '../../protocol/sessions/schema.ts'
 import { withVisibility } from '../../protocol/sessions/visibility.ts'
 import type { Cause, Decision } from '../actor.ts'
-import { change, type Draft, draft, emit, tell, withReply } from './draft.ts'
+import { change, type Draft, emit, newDraft, tell, withReply } from './draft.ts'
 import { isLive, type Live, type SessionState } from './state.ts'
 
 type Seed = SessionSeed & { readonly agent_id: string }
@@ -49,7 +49,7 @@ export function findOrCreate(
         { field: 'session_key', session_id: state.record.id },
         'A session with this key already exists.',
       )
-    return draft(state, cause, brand)
+    return newDraft(state, cause, brand)
   }
   // The session ended after the gateway had looked it up. The next lookup finds the next
   // generation.
@@ -65,8 +65,8 @@ export function findOrCreate(
       { session_key: at.session_key },
       'There is no session with this key.',
     )
-  const on = draft(state as Live, cause, brand)
-  emit(on, {
+  const draft = newDraft(state as Live, cause, brand)
+  emit(draft, {
     type: 'session.created',
     session: newSession(seed, at, cause),
     root: at.root,
@@ -74,8 +74,8 @@ export function findOrCreate(
     ...(seed.visibility && { visibility_requested: true }),
   })
   if (at.generation > 0)
-    tell(on, 'session', at.root, 'session.succeed', { generation: at.generation })
-  return on
+    tell(draft, 'session', at.root, 'session.succeed', { generation: at.generation })
+  return draft
 }
 
 function newSession(
@@ -131,10 +131,10 @@ export const create =
     input: Input<Api['session.create']> & SessionLocationInput,
     cause: Cause,
   ): Decision<SessionEvent, Session> => {
-    const on = findOrCreate(brand, state, input, input.place, cause)
-    if (isRefusal(on)) return on
-    if (on.state.record.status === 'archived') change(on, { status: 'active' })
-    return withReply(on, ({ record }) => publicSession(record))
+    const draft = findOrCreate(brand, state, input, input.place, cause)
+    if (isRefusal(draft)) return draft
+    if (draft.state.record.status === 'archived') change(draft, { status: 'active' })
+    return withReply(draft, ({ record }) => publicSession(record))
   }
 /** Records that a newer session of the key exists. */
 export const succeed = (

@@ -19,10 +19,10 @@ import {
   change,
   count,
   type Draft,
-  draft,
   emit,
   emptyDecision,
   liveSession,
+  newDraft,
   tellQueue,
   withoutReply,
   withReply,
@@ -51,41 +51,41 @@ export const update =
         ? refuse('conflict', { status: 'deleted' }, 'The session was deleted.')
         : refuse('not_found')
     const { title, status, compaction_policy, thinking_effort } = input
-    const on = draft(session, cause, brand)
+    const draft = newDraft(session, cause, brand)
     const before = session.record
     if (status === 'deleted') {
-      const refused = bury(on)
+      const refused = bury(draft)
       if (refused) return refused
-    } else if (status !== undefined && status !== before.status) change(on, { status })
-    if (title !== undefined && title !== before.title) change(on, { title })
+    } else if (status !== undefined && status !== before.status) change(draft, { status })
+    if (title !== undefined && title !== before.title) change(draft, { title })
     if (compaction_policy && Object.keys(compaction_policy).length > 0)
-      change(on, { compaction_policy: policyOf(before.compaction_policy, compaction_policy) })
+      change(draft, { compaction_policy: policyOf(before.compaction_policy, compaction_policy) })
     if (thinking_effort !== undefined && thinking_effort !== before.thinking_effort)
-      change(on, { thinking_effort: thinking_effort === 'inherit' ? null : thinking_effort })
-    return withReply(on, record)
+      change(draft, { thinking_effort: thinking_effort === 'inherit' ? null : thinking_effort })
+    return withReply(draft, record)
   }
 /** Marks the session as deleted, which frees its key. Refuses while a turn has not ended. */
-function bury(on: Draft): Refusal | undefined {
-  const [active] = turnsOf(on.state)
+function bury(draft: Draft): Refusal | undefined {
+  const [active] = turnsOf(draft.state)
   if (active)
     return refuse(
       'conflict',
       { turn_id: active.record.id, status: active.record.status },
       'The session has a turn that has not ended; cancel it first.',
     )
-  stopPass(on)
-  eraseAll(on)
-  change(on, { status: 'deleted' })
+  stopPass(draft)
+  eraseAll(draft)
+  change(draft, { status: 'deleted' })
   return undefined
 }
-function stopPass(on: Draft): void {
-  const { compacting } = on.state
+function stopPass(draft: Draft): void {
+  const { compacting } = draft.state
   if (!compacting) return
-  tellQueue(on, queueOf(compacting.definition), 'queue.cancel', {
+  tellQueue(draft, queueOf(compacting.definition), 'queue.cancel', {
     job_ids: [compacting.job_id],
     reason: 'the session was deleted',
   })
-  emit(on, {
+  emit(draft, {
     type: 'compaction.failed',
     error_type: 'storage_error',
     error_message: 'The session was deleted.',
@@ -98,8 +98,8 @@ export const remove =
   (state, _, cause) => {
     const session = liveSession(state, cause)
     if (!session) return refuse('not_found')
-    const on = draft(session, cause, brand)
-    return bury(on) ?? withReply(on, () => undefined)
+    const draft = newDraft(session, cause, brand)
+    return bury(draft) ?? withReply(draft, () => undefined)
   }
 
 /** Appends messages without starting a turn. A compaction may begin. */
@@ -108,12 +108,12 @@ export const append =
   (state, input, cause) => {
     const session = liveSession(state, cause)
     if (!session) return refuse('not_found')
-    const on = draft(session, cause, brand)
+    const draft = newDraft(session, cause, brand)
     for (const [index, { role, content, metadata, created_at }] of input.messages.entries()) {
       if (isDropped(content)) continue
       const blocks = bindFiles(session, content, `messages[${index}].content`)
       if (isRefusal(blocks)) return blocks
-      write(on, {
+      write(draft, {
         role,
         content: ingest(blocks),
         metadata,
@@ -130,16 +130,16 @@ export const append =
       model,
       model_provider,
     } = input
-    count(on, {
+    count(draft, {
       token_input_total,
       token_output_total,
       cache_read_input_total,
       cache_creation_input_total,
     })
-    if (model) change(on, { model })
-    if (model_provider) change(on, { model_provider })
-    const compacting = beginCompaction(on, 'append', input.definition)
-    return withReply(on, (after) => ({ ...record(after), ...(compacting && { compacting }) }))
+    if (model) change(draft, { model })
+    if (model_provider) change(draft, { model_provider })
+    const compacting = beginCompaction(draft, 'append', input.definition)
+    return withReply(draft, (after) => ({ ...record(after), ...(compacting && { compacting }) }))
   }
 
 /** Cancels the turns that have not ended. Turns of runs are cancelled only if `force` is set. */
@@ -148,12 +148,12 @@ export const cancel =
   (state, { force }, cause) => {
     const session = liveSession(state, cause)
     if (!session) return refuse('not_found')
-    const on = draft(session, cause, brand)
+    const draft = newDraft(session, cause, brand)
     // Turns are ended newest first, so that no queued turn starts only to be cancelled.
     const mine = turnsOf(session).filter(({ work }) => work.owner !== 'run' || force === true)
     for (const { record: turn, work } of [...mine].reverse())
-      if (!work.ending) endTurn(on, turn.id, { status: 'cancelled' })
-    return withReply(on, record)
+      if (!work.ending) endTurn(draft, turn.id, { status: 'cancelled' })
+    return withReply(draft, record)
   }
 /** Cancels one turn. The reply contains only the turn's id. The gateway reads the record. */
 export const cancelTurn =
@@ -165,9 +165,9 @@ export const cancelTurn =
     if (!turn || !isLive(state, cause.at)) return { events: [], reply }
     if (turn.work.owner === 'run')
       return refuse('turn_owned_by_run', { turn_id, run_id: turn.record.run_id })
-    const on = draft(state, cause, brand)
-    endTurn(on, turn_id, { status: 'cancelled' })
-    return withReply(on, () => reply)
+    const draft = newDraft(state, cause, brand)
+    endTurn(draft, turn_id, { status: 'cancelled' })
+    return withReply(draft, () => reply)
   }
 
 /**
@@ -181,16 +181,16 @@ export const compact =
     if (!session) return refuse('not_found')
     if ('unfit' in input) return input.unfit
     const { definition } = input
-    const on = draft(session, cause, brand)
-    expirePass(on)
-    if (on.state.compacting)
+    const draft = newDraft(session, cause, brand)
+    expirePass(draft)
+    if (draft.state.compacting)
       return refuse(
         'conflict',
-        { trigger: on.state.compacting.pass.trigger },
+        { trigger: draft.state.compacting.pass.trigger },
         'The session is being compacted.',
       )
-    beginCompaction(on, 'manual', definition)
-    return withReply(on, record)
+    beginCompaction(draft, 'manual', definition)
+    return withReply(draft, record)
   }
 
 /**
@@ -212,12 +212,12 @@ export const wake =
   (brand: string) =>
   (state: SessionState, _: unknown, cause: Cause): Decision<SessionEvent, undefined> => {
     if (!state.record || state.gone) return emptyDecision
-    const on = draft(state as Live, cause, brand)
+    const draft = newDraft(state as Live, cause, brand)
     const due = expiry(state)
     if (due !== undefined && due <= cause.at) {
-      stopPass(on)
-      eraseAll(on)
-      emit(on, {
+      stopPass(draft)
+      eraseAll(draft)
+      emit(draft, {
         type: 'session.expired',
         session: {
           status: 'deleted',
@@ -226,19 +226,19 @@ export const wake =
           version: state.record.version + 1,
         },
       })
-      return { events: on.events, reply: undefined, tells: on.tells, next: on.state }
+      return { events: draft.events, reply: undefined, tells: draft.tells, next: draft.state }
     }
-    expirePass(on)
-    abandonLateUploads(on)
+    expirePass(draft)
+    abandonLateUploads(draft)
     for (const turn of turnsOf(state)) {
       if (budgetDeadline(turn) > cause.at) continue
       const { timeout_seconds } = turn.work.definition
-      endTurn(on, turn.record.id, {
+      endTurn(draft, turn.record.id, {
         status: 'failed',
         error_type: 'timeout',
         error_message: `The turn reached its time limit of ${timeout_seconds} s.`,
         budget: true,
       })
     }
-    return withoutReply(on)
+    return withoutReply(draft)
   }

@@ -1,5 +1,5 @@
 /** Explains errors to the user and suggests the next step. */
-import { BatonError } from '../transport.ts'
+import { BatonError } from '../errors.ts'
 import { WorkerError } from '../worker/options.ts'
 import { keyFiles } from './connection/connection.ts'
 import { type Environment, isSystemError, Mistake } from './mistake.ts'

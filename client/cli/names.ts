@@ -6,8 +6,9 @@
 import { api } from '../../protocol/api.ts'
 import type { Row } from '../../protocol/contract.ts'
 import { prefixes } from '../../protocol/ids.ts'
+import { BatonError } from '../errors.ts'
 import { closest } from '../suggest.ts'
-import { BatonError, type Transport } from '../transport.ts'
+import type { Transport } from '../transport.ts'
 import { Mistake } from './mistake.ts'
 
 /**

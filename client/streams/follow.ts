@@ -5,7 +5,8 @@
 import type { FieldError } from '../../protocol/errors.ts'
 import type { StreamSubscription } from '../../protocol/streams/rows.ts'
 import type { Client } from '../client.ts'
-import { BatonError, reasonOf, reasonToRepeat, requireEventStream } from '../transport.ts'
+import { BatonError, reasonOf, requireEventStream } from '../errors.ts'
+import { reasonToRepeat } from '../transport.ts'
 import { endedBySignal, untilAborted, watchdog } from '../watchdog.ts'
 import { readStream, STREAMS_PATH, type StreamMessage, streamRequest } from './read.ts'
 

@@ -7,7 +7,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Workflow } from '../../protocol/workflows/rows.ts'
 import type { Spec } from '../../protocol/workflows/spec.ts'
 import type { Client } from '../client.ts'
-import { BatonError } from '../transport.ts'
+import { BatonError } from '../errors.ts'
 
 /**
  * Returns the queue for tours of one folder, so that tours of two checkouts do not execute each

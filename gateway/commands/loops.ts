@@ -1,33 +1,29 @@
 /**
- * Preparations of the loop rows and of run retries: lookups, reservations of trigger handles, and
- * sealed secrets. The loop's actor decides which runs start.
+ * Preparations of the loop rows: lookups, reservations of trigger handles, and sealed secrets. The
+ * loop's actor decides which runs start.
  */
 
-import type { RecoverExtra } from '../../protocol/access/directory.ts'
 import type { JsonObject } from '../../protocol/common.ts'
 import type { Origin } from '../../protocol/entry.ts'
 import { errors, isRefusal, type Refusal, refuse, refuseFields } from '../../protocol/errors.ts'
 import { isId, slotOf, stemOf } from '../../protocol/ids.ts'
 import type { Saving } from '../../protocol/loops/events.ts'
-import { handleId } from '../../protocol/loops/handles.ts'
 import { type StartLoopRun, startKeyOf } from '../../protocol/loops/rows.ts'
-import { httpHandle, type Loop, type Trigger } from '../../protocol/loops/schema.ts'
+import type { Loop, Trigger } from '../../protocol/loops/schema.ts'
 import { REDACTED, secretPath } from '../../protocol/loops/secrets.ts'
 import { isJsonObject } from '../../protocol/rules/json-object.ts'
 import { below } from '../../protocol/rules/workflow-check/path.ts'
 import type { Run } from '../../protocol/runs/schema.ts'
 import { terminal } from '../../protocol/runs/schema.ts'
 import { type Spec, type Step, workflowsNamed } from '../../protocol/workflows/spec.ts'
-import type { Caller } from '../auth/authenticate.ts'
 import { type Call, type Edge, newId } from '../call.ts'
 import { type Identity, unlessRepeated } from '../http/idempotency.ts'
-import { sendNew } from '../http/send.ts'
 import type { World } from '../ports.ts'
 import type { Prepare, Prepared } from '../prepare.ts'
 import { refuseActions } from './actions-named.ts'
 import { refuseUnknownAgents } from './agents-named.ts'
 import { refuseProvider } from './environments/providers.ts'
-import { gateExtra } from './runs/gate.ts'
+import { release, reserve, type Saver } from './loops/reservations.ts'
 import { childrenOf } from './workflows/children.ts'
 
 /** Returns the encryption context of the signing secret of a loop's trigger. */
@@ -85,83 +81,6 @@ async function workflowsOf(
   if (isRefusal(found)) return found
   const { definitions = {} } = found
   return refuseUnknownWorkflow(steps, (name) => Object.hasOwn(definitions, name)) ?? { definitions }
-}
-
-/** The loop that a request saves, and an id of the request. */
-interface Saver {
-  readonly project: string
-  readonly loop_id: string
-  readonly reservation: string
-  readonly origin: Origin
-}
-/** Ends the reservations that a refused request has made. */
-async function release(
-  { world }: Edge,
-  { loop_id, reservation, origin }: Saver,
-  handles: Iterable<string>,
-): Promise<void> {
-  for (const handle of handles)
-    await sendNew(
-      world,
-      { project: world.organization(), kind: 'trigger_handle', id: handleId(handle) },
-      'handle.free',
-      { loop_id, reservation },
-      origin,
-    )
-}
-/**
- * Reserves the handles of the given triggers. Returns the expiry time of each reservation, by
- * handle.
- */
-async function reserve(
-  edge: Edge,
-  saver: Saver,
-  triggers: readonly Trigger[] | undefined,
-): Promise<Required<Pick<Saving, 'reserved'>> | Refusal> {
-  const reserved = new Map<string, number>()
-  const refused = await reserveEach(edge, saver, triggers ?? [], reserved)
-  if (!refused) return { reserved: Object.fromEntries(reserved) }
-  await release(edge, saver, reserved.keys())
-  return refused
-}
-/** Adds each reservation to `reserved` until one is refused. Returns this refusal. */
-async function reserveEach(
-  { world }: Edge,
-  { project, loop_id, reservation, origin }: Saver,
-  triggers: readonly Trigger[],
-  reserved: Map<string, number>,
-): Promise<Refusal | undefined> {
-  for (const [index, trigger] of triggers.entries()) {
-    const handle = httpHandle(trigger)
-    if (handle === undefined) continue
-    if (isId(handle, 'trigger')) {
-      const owner = await world.ask(
-        { project: world.organization(), kind: 'trigger_handle', id: handleId(handle) },
-        'owner',
-        { handle },
-      )
-      if (isRefusal(owner)) return owner
-      if (owner?.loop_id !== loop_id)
-        return refuseFields({
-          field: `triggers[${index}].config.http_handle`,
-          message: 'has the form of an id; omit it to use the id of the trigger',
-          actual: handle,
-        })
-    }
-    const id = handleId(handle)
-    const outcome = await world.command({
-      project: world.organization(),
-      kind: 'trigger_handle',
-      id,
-      command_id: `handle.reserve:${loop_id}:${world.id('delivery')}`,
-      name: 'handle.reserve',
-      input: { handle, project, loop_id, reservation },
-      origin,
-    })
-    if (isRefusal(outcome)) return outcome
-    reserved.set(handle, outcome.reply.until)
-  }
-  return undefined
 }
 
 /** Returns the sealed signing secrets, and the settings with a placeholder for each secret. */
@@ -250,49 +169,6 @@ async function saveOnce(
 ): Promise<Prepared | Refusal> {
   const prepared = await save(edge, call, id, origin)
   return isRefusal(prepared) ? unlessRepeated(prepared, identity, { id }) : prepared
-}
-
-/**
- * Returns the facts that decide whether a caller may recover a run. For a run of a loop, these are
- * the current version of the loop, and its daily budget if it is spent. A recovery of an inline
- * spec or of a direct call is a start, so the caller needs the permission to execute its actions.
- * Returns an empty object when the run has a stored workflow or does not exist.
- */
-export async function recoveryExtra(
-  edge: Pick<Edge, 'world'>,
-  caller: Caller,
-  project: string,
-  run_id: string,
-): Promise<RecoverExtra | Refusal> {
-  const { world } = edge
-  const address = { project, kind: 'run', id: run_id } as const
-  const run = await world.ask(address, 'get', {})
-  if (isRefusal(run)) return run
-  if (!run) return {}
-  if (!('loop_id' in run)) {
-    if (run.definition_id !== '') return {}
-    const spec = await world.ask(address, 'inline_spec', {})
-    if (isRefusal(spec)) return spec
-    const refused_start = spec ? refuseActions(edge, caller, spec, 'spec') : undefined
-    return refused_start ? { refused_start } : {}
-  }
-  const version = await world.ask({ project, kind: 'loop', id: run.loop_id }, 'version', {})
-  if (isRefusal(version)) return version
-  if (!version) return {}
-  const { number, spent_budget } = version
-  return { current_version: number, ...(spent_budget && { spent_budget }) }
-}
-const retry: Prepare = async (edge, { project, slots, caller }) => {
-  const id = slots['id'] ?? ''
-  if (!project || !isId(id, 'run')) return {}
-  const known = await recoveryExtra(edge, caller, project.id, id)
-  return isRefusal(known) ? known : { input: { ...known } }
-}
-/** Prepares a recovery, which resumes a suspended run. */
-const recover: Prepare = async (edge, call, ...rest) => {
-  const known = await retry(edge, call, ...rest)
-  if (isRefusal(known) || !call.project) return known
-  return { input: { ...known.input, ...(await gateExtra(edge, call.project.id, call.caller)) } }
 }
 
 /**
@@ -386,6 +262,4 @@ export const loopPreparations: Readonly<Record<string, Prepare>> = {
   },
   'loop.start': startRun,
   'loop.fire': startRun,
-  'run.retry': retry,
-  'run.recover': recover,
 }

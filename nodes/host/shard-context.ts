@@ -5,7 +5,7 @@
  * Invariants:
  * X1. The context gives a part no access to other parts, the mailbox or the loop.
  * X2. The context does not allow a part to change `position`, or to load or evict actors. Only the
- *     shard's loop and its takeover can, with an `OwnerContext`.
+ *     shard's loop, its commits and its takeover can, with an `OwnerContext`.
  */
 import type { Address, Command } from '../../protocol/entry.ts'
 import type { HostDeps, ShardAnswer } from './deps.ts'
@@ -33,7 +33,7 @@ export interface ShardPosition {
   sequence: number
 }
 
-/** The context for the loop and the takeover of the shard. */
+/** The context for the loop, the commits and the takeover of the shard. */
 export interface OwnerContext extends ShardContext {
   readonly position: ShardPosition
   readonly instances: ActorCache

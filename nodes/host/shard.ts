@@ -13,7 +13,7 @@
  * S4. Queries (`ask`) pass through the mailbox and are answered together with their batch, so they
  *     return committed state only.
  */
-import { type Address, type Command, cursorOf, placeEntries } from '../../protocol/entry.ts'
+import type { Address, Command } from '../../protocol/entry.ts'
 import { refuse } from '../../protocol/errors.ts'
 import { TransientMap } from '../../protocol/rules/transient-map.ts'
 import { subjects } from '../../protocol/subjects.ts'
@@ -23,8 +23,8 @@ import { takeOver } from './cluster/takeover.ts'
 import { type HostDeps, microtasks, type ShardAnswer, type ShardRequest } from './deps.ts'
 import { Batch, outcomeOf } from './durability/batch.ts'
 import { Checkpointer } from './durability/checkpointer.ts'
+import { Committer } from './durability/commit.ts'
 import { LostState } from './durability/lost-state.ts'
-import { settleAppend } from './durability/settle.ts'
 import { refusalOf, WriteGate } from './durability/write-gate.ts'
 import { Alarm } from './effects/alarm.ts'
 import { announce } from './effects/announce.ts'
@@ -43,7 +43,6 @@ import {
 } from './mailbox-message.ts'
 import { ActorCache, Unreadable } from './memory/actor-cache.ts'
 import { type ActorInstance, actorKey } from './memory/actor-instance.ts'
-import { encodeEnvelope, envelopeJson } from './memory/codec.ts'
 import type { ActorRequests, OwnerContext, ScheduleTask, ShardPosition } from './shard-context.ts'
 import { ShardTime } from './shard-time.ts'
 
@@ -58,6 +57,7 @@ export class Shard implements ActorRequests, LocalShard {
   readonly #effects: Effects
   readonly #offers: Offers
   readonly #gate: WriteGate
+  readonly #committer: Committer
   readonly #alarm: Alarm
   readonly #mailbox: Mailbox
   /** Tasks that run before the messages of the mailbox. */
@@ -69,7 +69,6 @@ export class Shard implements ActorRequests, LocalShard {
   #taken: readonly (CommandMessage | AskMessage)[] = []
   #pumping = false
   #open = false
-  #counter = 0
   #unsubscribe: (() => void) | undefined
   readonly #turnEnd: NonNullable<HostDeps['turnEnd']>
   readonly #lost: (reason: string) => void
@@ -137,6 +136,9 @@ export class Shard implements ActorRequests, LocalShard {
     })
     this.#context = context
     this.#gate = gate
+    this.#committer = new Committer(context, gate, (entry, characters) =>
+      effects.perform(entry, characters),
+    )
     this.#offers = offers
     this.#effects = effects
   }
@@ -361,37 +363,17 @@ export class Shard implements ActorRequests, LocalShard {
     if (batch.torn) this.lose('an actor failed during a decision')
   }
 
-  /** Appends a batch and performs its effects. Returns its announcement, or `not_owner`. */
+  /** Commits a batch. Returns its announcement, or `not_owner` if the shard was given up. */
   async #commit(batch: Batch): Promise<(() => void) | 'not_owner'> {
     if (!this.#open) return 'not_owner'
-    const { position } = this.#context
-    const started = this.deps.clock.elapsed()
-    const id = `${this.deps.node}-${this.name}-${position.epoch}-${this.#counter++}`
-    const head = { epoch: position.epoch, prev: position.sequence }
-    const json = await envelopeJson(head, batch, id, this.deps.blobs)
-    this.deps.recent?.keep(id, { v: 1, ...head, entries: batch.entries }, json)
-    const data = await encodeEnvelope(json, batch.format)
-    const sequence = await settleAppend(this.#context, this.#gate, data, id)
-    if (typeof sequence === 'string') {
+    const committed = await this.#committer.commit(batch)
+    if (typeof committed === 'string') {
       const reason =
-        sequence === 'conflict' ? 'another node owns the shard' : 'the storage rejects writes'
+        committed === 'conflict' ? 'another node owns the shard' : 'the storage rejects writes'
       this.lose(reason)
       // Senders retry. If the storage rejected the write, the shard is soon taken over again.
       return 'not_owner'
     }
-    position.sequence = sequence
-    this.deps.measure.commit((this.deps.clock.elapsed() - started) / 1000, batch.entries.length)
-    for (const instance of batch.touched)
-      if (instance.prev < 0) instance.prev = cursorOf(sequence, -1 - instance.prev)
-    const now = this.deps.clock.elapsed()
-    const committed = placeEntries(sequence, batch)
-    committed.forEach((one, i) => {
-      const instance = batch.instances[i] as ActorInstance
-      const bytes = batch.sizes[i] as number
-      this.instances.changed(instance, sequence, bytes)
-      instance.used = now
-      this.#effects.perform(one, bytes)
-    })
     return () => announce(this.deps.bus, committed, batch, this.#fail)
   }
 }

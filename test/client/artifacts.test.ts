@@ -4,7 +4,8 @@ import { createReadStream } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { getArtifact, putArtifact } from '../../client/artifacts.ts'
-import { BatonError, Transport } from '../../client/transport.ts'
+import { BatonError } from '../../client/errors.ts'
+import { Transport } from '../../client/transport.ts'
 
 const bytes = Buffer.from('the report of May')
 const sha256 = createHash('sha256').update(bytes).digest('hex')

@@ -1,10 +1,11 @@
 /** The conversion of calls to requests, and which requests are retried. */
 import t from 'tap'
 import { type Client, client } from '../../client/client.ts'
+import type { BatonError } from '../../client/errors.ts'
 import { followRun } from '../../client/follow.ts'
 import { followStreams } from '../../client/streams/follow.ts'
 import { followTranscript } from '../../client/transcript.ts'
-import type { BatonError, ClientOptions } from '../../client/transport.ts'
+import type { ClientOptions } from '../../client/transport.ts'
 import { api } from '../../protocol/api.ts'
 
 interface Sent {

@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
 import { type Client, client } from '../../client/client.ts'
+import { BatonError } from '../../client/errors.ts'
 import {
   type FollowOptions,
   followChannel,
@@ -12,7 +13,6 @@ import {
 } from '../../client/follow.ts'
 import { followStreams } from '../../client/streams/follow.ts'
 import { followTranscript } from '../../client/transcript.ts'
-import { BatonError } from '../../client/transport.ts'
 import type { RunEventRecord } from '../../protocol/runs/schema.ts'
 
 const run = 'run_1'

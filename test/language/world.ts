@@ -2,7 +2,7 @@
  * A setup that plays one run: the run actor with its children, and an event matcher that answers
  * immediately. The script controls the jobs of the queue, the questions and the clock.
  */
-import { type AnyActor, type Cause, type Decided, evolve, type Tell } from '../../actors/actor.ts'
+import { type Cause, type Decided, defineActor, evolve, type Tell } from '../../actors/actor.ts'
 import { run } from '../../actors/runs/run.ts'
 import { progressesOf, type RunState } from '../../actors/runs/state.ts'
 import type { Definition } from '../../protocol/access/directory.ts'
@@ -16,7 +16,7 @@ import { watching } from '../actors/runs/story.ts'
 
 /** 2026-01-01T00:00:00.000Z */
 const START = 1_767_225_600_000
-const actor = run as unknown as AnyActor
+const actor = defineActor(run)
 type Values = Record<string, unknown>
 interface Held {
   readonly header: JobHeader

@@ -3,6 +3,10 @@
  * another member, it gets an exception that names the member, instead of `undefined`.
  */
 import type { Counters, GatewaySettings, World } from '../../gateway/ports.ts'
+import type { Membership } from '../../nodes/host/cluster/membership.ts'
+import type { Bus, Clock, Random } from '../../nodes/host/ports.ts'
+import type { WorldParts } from '../../nodes/world.ts'
+import { silentLog } from './memory.ts'
 
 type OptionalKey<T> = { [K in keyof T]-?: object extends Pick<T, K> ? K : never }[keyof T]
 /** The optional members of a type. An object of it lists all of them, or it does not compile. */
@@ -62,6 +66,38 @@ export function fakeWorld(members: WorldMembers): World {
     },
     optionalOfWorld,
   )
+}
+
+type GivenParts = Partial<Omit<WorldParts, 'settings'>> & {
+  readonly settings?: Partial<GatewaySettings>
+}
+/**
+ * Creates the parts of a `World` with these members: by default those of a gateway over one
+ * partition with two shards.
+ */
+export function fakeParts({ settings = {}, ...members }: GivenParts): WorldParts {
+  const missing = (name: string) => () => {
+    throw new Error(`the test does not provide parts.${name}`)
+  }
+  return {
+    node: 'g',
+    settings: fake<GatewaySettings>('parts.settings', settings, optionalOfSettings),
+    partitions: 1,
+    shards: 2,
+    secret: new Uint8Array(32),
+    organization: 'org_1',
+    bus: fake<Bus>('parts.bus', {}),
+    clock: fake<Clock>('parts.clock', {}),
+    random: fake<Random>('parts.random', {}),
+    membership: fake<Membership>('parts.membership', {}),
+    log: silentLog,
+    count: fake<Counters>('parts.count', {}, optionalOfCounters),
+    unreachable: missing('unreachable'),
+    unreachableRepository: missing('unreachableRepository'),
+    unready: missing('unready'),
+    metrics: missing('metrics'),
+    ...members,
+  }
 }
 
 /**

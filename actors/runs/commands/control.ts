@@ -17,8 +17,8 @@ import type { Cause, Decision } from '../../actor.ts'
 import {
   current,
   type Draft,
-  draft,
   emit,
+  newDraft,
   replyWithRecord,
   tellLoop,
   unchanged,
@@ -52,19 +52,19 @@ export function cancel(
 ): Decision<RunEvent, Run> {
   if (!state) return refuse('not_found')
   if (hasEnded(state) || state.record.cancel_requested) return unchanged
-  const on = draft(state, cause)
-  emit(on, 'run.cancel_requested', {
+  const draft = newDraft(state, cause)
+  emit(draft, 'run.cancel_requested', {
     payload: { ...(reason !== undefined && { reason }) },
     run: { cancel_requested: true, cancel_requested_at: timestamp(cause.at) },
     ...(reason !== undefined && { note: { engine: { cancel_reason: reason } } }),
   })
-  if (state.engine.ending) return replyWithRecord(on)
-  stopWork(on)
-  if (!holdsWork(on.state)) {
-    cancelRun(on)
-    advance(on)
+  if (state.engine.ending) return replyWithRecord(draft)
+  stopWork(draft)
+  if (!holdsWork(draft.state)) {
+    cancelRun(draft)
+    advance(draft)
   }
-  return replyWithRecord(on)
+  return replyWithRecord(draft)
 }
 
 /**
@@ -86,20 +86,20 @@ export function resume(
   if (state.record.cancel_requested) return unchanged
   const refused = refuseGate(state, undefined, wait, responds, cause)
   if (refused) return refused
-  const on = draft(state, cause)
-  on.why = { reason: reason ?? 'resumption' }
+  const draft = newDraft(state, cause)
+  draft.why = { reason: reason ?? 'resumption' }
   if (
     wait.kind === 'worker' ||
     wait.kind === 'run' ||
     wait.kind === 'branches' ||
     wait.kind === 'agent'
   ) {
-    emit(on, 'run.resumed', {
+    emit(draft, 'run.resumed', {
       step: wait.step,
-      payload: { step: wait.step, ...on.why },
+      payload: { step: wait.step, ...draft.why },
       run: { status: 'running' },
     })
-    emit(on, 'run.suspended', {
+    emit(draft, 'run.suspended', {
       step: wait.step,
       payload: {
         step: wait.step,
@@ -109,25 +109,25 @@ export function resume(
       },
       run: { status: 'suspended' },
     })
-    return replyWithRecord(on)
+    return replyWithRecord(draft)
   }
   const why = reason ?? 'the run was resumed without an answer'
-  const verdict = overriddenVerdict(on, why)
+  const verdict = overriddenVerdict(draft, why)
   const asked = wait.kind === 'interaction' && !verdict
-  withdraw(on, why)
-  endWait(on, 'wait.resumed', {
+  withdraw(draft, why)
+  endWait(draft, 'wait.resumed', {
     reason: 'resumption',
     ...(verdict && { overridden_by: cause.principal.id }),
   })
-  resumeStep(on)
+  resumeStep(draft)
   if ('id' in wait)
     completeStep(
-      on,
+      draft,
       verdict ?? (asked ? outputOf({ status: 'cancelled', reason: why }) : {}),
       verdict && { verdict_detail: verdict },
     )
-  advance(on)
-  return replyWithRecord(on)
+  advance(draft)
+  return replyWithRecord(draft)
 }
 
 /**
@@ -177,14 +177,14 @@ function recovery(
   if (input.spent_budget) return refuse('budget_exhausted', { ...input.spent_budget })
   const replaced = input.input === undefined ? undefined : inputFor(state, input.input)
   if (isRefusal(replaced)) return replaced
-  const on = draft(state, cause)
+  const draft = newDraft(state, cause)
   const { attempt, wall_deadline, position } = state.engine
   const { reason, from_step, wall_clock_extend_seconds: extend } = input
   const back = from < position
   const again = from_step !== undefined || replaced !== undefined
   const at = state.spec.steps[from]
   const step = at && { step: keyOf(at, from) }
-  emit(on, 'run.resumed', {
+  emit(draft, 'run.resumed', {
     ...step,
     payload: {
       recovery_action,
@@ -228,15 +228,15 @@ function recovery(
     },
   })
   if (loop_id !== undefined) {
-    tellLoop(on, 'run.returns', {
+    tellLoop(draft, 'run.returns', {
       run_id: state.record.id,
       ...(state.engine.trigger_id !== undefined && { trigger_id: state.engine.trigger_id }),
     })
-    return replyWithRecord(on)
+    return replyWithRecord(draft)
   }
-  if (!back) repeatStep(on, recovery_action)
-  advance(on)
-  return replyWithRecord(on)
+  if (!back) repeatStep(draft, recovery_action)
+  advance(draft)
+  return replyWithRecord(draft)
 }
 
 /** Returns the prefixes of the keys of all steps in branches of the steps from the given index on. */
@@ -308,11 +308,11 @@ function positionOf(state: RunState, from_step: string): number | Refusal {
  * Begins another attempt of the failed step. Its retry policy counts attempts from 1 again. Does
  * nothing if a limit ended the run before the next step began.
  */
-export function repeatStep(on: Draft, recovery_action: string): void {
-  const at = current(on)
+export function repeatStep(draft: Draft, recovery_action: string): void {
+  const at = current(draft)
   if (at?.row?.status !== 'failed') return
   const { step, key, row } = at
-  emit(on, 'step.retried', {
+  emit(draft, 'step.retried', {
     step: key,
     payload: {
       step: key,
@@ -330,7 +330,7 @@ export function repeatStep(on: Draft, recovery_action: string): void {
       ...withoutAttempt,
     },
     run: { status: 'running' },
-    note: { engine: { tries: 1, executed: on.state.engine.executed + 1 } },
+    note: { engine: { tries: 1, executed: draft.state.engine.executed + 1 } },
   })
 }
 

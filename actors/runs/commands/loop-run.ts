@@ -12,7 +12,7 @@ import { withPreparation } from '../../../protocol/loops/repositories.ts'
 import { cut } from '../../../protocol/naming.ts'
 import type { RunEvent } from '../../../protocol/runs/events.ts'
 import type { Cause, Decision } from '../../actor.ts'
-import { current, type Draft, draft, emit, emptyDecision, withoutReply } from '../draft.ts'
+import { current, type Draft, emit, emptyDecision, newDraft, withoutReply } from '../draft.ts'
 import { advance, pause } from '../engine/advance.ts'
 import { concludeRun } from '../engine/ending.ts'
 import { type Engine, hasEnded, type RunState } from '../state.ts'
@@ -47,14 +47,15 @@ export function open(
   const record = recordOf(opening, cause)
   const { event, meta, config } = opening
   const spec = withPreparation(opening.spec, opening.repositories ?? [])
-  const on = draftNewRun(
+  const draft = draftNewRun(
     { ...record, ...nameOf(spec, record, event, { ...meta }, config) },
     spec,
     engineOf(opening),
     cause,
   )
-  if (opening.queue_reason === undefined) beginRun(on, startedPayload(on), opening.later === true)
-  return withoutReply(on)
+  if (opening.queue_reason === undefined)
+    beginRun(draft, startedPayload(draft), opening.later === true)
+  return withoutReply(draft)
 }
 
 function recordOf(
@@ -162,19 +163,19 @@ export function beginHeldRun(
 ): Decision<RunEvent, undefined> {
   const held = state?.engine.held
   if (!state || !held || hasEnded(state) || state.record.cancel_requested) return emptyDecision
-  const on = draft(state, cause)
+  const draft = newDraft(state, cause)
   if (held === 'start') {
-    beginRun(on, startedPayload(on), later === true)
-    return withoutReply(on)
+    beginRun(draft, startedPayload(draft), later === true)
+    return withoutReply(draft)
   }
-  emit(on, 'run.held', {
+  emit(draft, 'run.held', {
     run: { ...(state.record.queue_reason && { queue_reason: null }) },
     note: { engine: { held: null } },
   })
-  if (current(on)?.row?.status === 'failed') repeatStep(on, held)
-  if (later) pause(on, current(on)?.key ?? '')
-  else advance(on)
-  return withoutReply(on)
+  if (current(draft)?.row?.status === 'failed') repeatStep(draft, held)
+  if (later) pause(draft, current(draft)?.key ?? '')
+  else advance(draft)
+  return withoutReply(draft)
 }
 
 /** Records the reason why a held run has to wait. */
@@ -184,9 +185,9 @@ export function wait(
   cause: Cause,
 ): Decision<RunEvent, undefined> {
   if (!state?.engine.held || hasEnded(state)) return emptyDecision
-  const on = draft(state, cause)
-  emit(on, 'run.held', { run: { queue_reason } })
-  return withoutReply(on)
+  const draft = newDraft(state, cause)
+  emit(draft, 'run.held', { run: { queue_reason } })
+  return withoutReply(draft)
 }
 
 /**
@@ -199,16 +200,16 @@ export function displace(
   cause: Cause,
 ): Decision<RunEvent, undefined> {
   if (!state || hasEnded(state) || state.record.cancel_requested) return emptyDecision
-  const on = draft(state, cause)
+  const draft = newDraft(state, cause)
   const reason = deleted ? 'the loop was deleted' : 'replaced by a newer run of the loop'
-  emit(on, 'run.cancel_requested', {
+  emit(draft, 'run.cancel_requested', {
     payload: { reason },
     run: { cancel_requested: true, cancel_requested_at: timestamp(cause.at) },
     note: {
       engine: { cancel_reason: reason, ...(!deleted && { replaced: true }), more_at: cause.at + 1 },
     },
   })
-  return withoutReply(on)
+  return withoutReply(draft)
 }
 
 /**
@@ -222,8 +223,8 @@ export function finish(
 ): Decision<RunEvent, undefined> {
   const leaving = state?.engine.leaving
   if (!state || !leaving) return emptyDecision
-  const on = draft(state, cause)
-  if (paused) emit(on, 'loop.auto_paused', { payload: { ...paused } })
-  concludeRun(on, leaving)
-  return withoutReply(on)
+  const draft = newDraft(state, cause)
+  if (paused) emit(draft, 'loop.auto_paused', { payload: { ...paused } })
+  concludeRun(draft, leaving)
+  return withoutReply(draft)
 }

@@ -12,7 +12,7 @@ import { shownRun } from '../../../protocol/loops/record.ts'
 import type { RunEvent } from '../../../protocol/runs/events.ts'
 import type { Run, RunStep } from '../../../protocol/runs/schema.ts'
 import type { Cause, Decided, Decision } from '../../actor.ts'
-import { draft, emit, tellQueue, tellRun, withdraw, withoutReply } from '../draft.ts'
+import { emit, newDraft, tellQueue, tellRun, withdraw, withoutReply } from '../draft.ts'
 import { advance } from '../engine/advance.ts'
 import { leaveBranches } from '../engine/leave-branches.ts'
 import { completeStep } from '../engine/outcome.ts'
@@ -103,11 +103,11 @@ function send(
         `the run accepts no more until a step consumes one.`,
     )
   const stored = storedSignal(cause, name, payload, key)
-  const on = draft(state, cause)
-  emit(on, 'signal.stored', { note: { store: stored } })
-  on.why = { reason: 'signal', signal_name: name }
-  if (!state.record.cancel_requested && offer(on, stored)) advance(on)
-  return { ...withoutReply(on), reply: { source_event_id: stored.id } }
+  const draft = newDraft(state, cause)
+  emit(draft, 'signal.stored', { note: { store: stored } })
+  draft.why = { reason: 'signal', signal_name: name }
+  if (!state.record.cancel_requested && offer(draft, stored)) advance(draft)
+  return { ...withoutReply(draft), reply: { source_event_id: stored.id } }
 }
 
 /**
@@ -138,29 +138,29 @@ function complete(
     })
   const refused = refuseGate(state, found.at, wait, responds, cause)
   if (refused) return refused
-  const on = draft(state, cause)
+  const draft = newDraft(state, cause)
   const why = 'the step was completed by a signal'
-  if (found.at === undefined) leaveBranches(on, why)
-  on.at = found.at
-  if (wait.kind === 'run') tellRun(on, wait.run_id, 'child.cancel', { reason: why })
+  if (found.at === undefined) leaveBranches(draft, why)
+  draft.at = found.at
+  if (wait.kind === 'run') tellRun(draft, wait.run_id, 'child.cancel', { reason: why })
   if (wait.kind === 'worker')
-    tellQueue(on, 'queue.cancel', {
+    tellQueue(draft, 'queue.cancel', {
       job_ids: [wait.job_id],
       reason: why,
     })
-  const verdict = overriddenVerdict(on, why)
+  const verdict = overriddenVerdict(draft, why)
   const output = result ?? verdict ?? {}
-  withdraw(on, why)
-  on.why = { reason: 'signal' }
-  endWait(on, 'wait.resumed', {
+  withdraw(draft, why)
+  draft.why = { reason: 'signal' }
+  endWait(draft, 'wait.resumed', {
     payload: output,
     ...(verdict && { overridden_by: cause.principal.id }),
   })
-  resumeStep(on)
-  completeStep(on, output, verdict && { verdict_detail: verdict })
-  advance(on)
+  resumeStep(draft)
+  completeStep(draft, output, verdict && { verdict_detail: verdict })
+  advance(draft)
   return {
-    ...withoutReply(on),
+    ...withoutReply(draft),
     reply: (after: RunState) => ({ ...shownRun(after.record), status_code: 200 }),
   } satisfies Decided<RunEvent, Answer>
 }

@@ -21,7 +21,7 @@ import type { RunEvent } from '../../../protocol/runs/events.ts'
 import type { WorkflowRun } from '../../../protocol/runs/schema.ts'
 import type { Spec } from '../../../protocol/workflows/spec.ts'
 import type { Cause, Decision } from '../../actor.ts'
-import { current, type Draft, draft, emit } from '../draft.ts'
+import { current, type Draft, emit, newDraft } from '../draft.ts'
 import { advance, pause } from '../engine/advance.ts'
 import { runRoot } from '../engine/expression-scope.ts'
 import { createState, type Engine, hasEnded, note, type RunState } from '../state.ts'
@@ -61,37 +61,37 @@ export function start(
   const run = spec.run_name
     ? { ...record, ...nameOf(spec, record, inputs.values ?? {}, engine.meta, engine.config) }
     : record
-  const on = draftNewRun(run, spec, engine, cause)
+  const draft = draftNewRun(run, spec, engine, cause)
   beginRun(
-    on,
+    draft,
     {
       run_id: record.id,
       definition_id: record.definition_id,
       definition_version: record.definition_version,
-      source: on.state.engine.meta['source'],
+      source: draft.state.engine.meta['source'],
     },
     input.parent !== undefined,
   )
-  return { events: on.events, reply: workflowRun, tells: on.tells, next: on.state }
+  return { events: draft.events, reply: workflowRun, tells: draft.tells, next: draft.state }
 }
 const workflowRun = (state: RunState): WorkflowRun => shownRun(state.record) as WorkflowRun
 
 /** Creates the draft of a new run. */
 export function draftNewRun(run: RunRecord, spec: Spec, engine: Engine, cause: Cause): Draft {
   const first: RunEvent = { type: 'run.created', run, spec, private: note({ engine }) }
-  const on = draft(createState(null, first), cause)
-  on.events.push(first)
-  return on
+  const draft = newDraft(createState(null, first), cause)
+  draft.events.push(first)
+  return draft
 }
 /**
  * Begins a run.
  * @param later whether the first step is executed in a separate commit.
  */
-export function beginRun(on: Draft, payload: JsonObject, later: boolean): void {
-  const wall = parseDuration(on.state.spec.limits?.wall_clock_timeout ?? '0')
-  const { at } = on.cause
-  const { loop_id, queue_reason } = on.state.record
-  emit(on, 'run.started', {
+export function beginRun(draft: Draft, payload: JsonObject, later: boolean): void {
+  const wall = parseDuration(draft.state.spec.limits?.wall_clock_timeout ?? '0')
+  const { at } = draft.cause
+  const { loop_id, queue_reason } = draft.state.record
+  emit(draft, 'run.started', {
     payload,
     run: {
       status: 'running',
@@ -100,17 +100,17 @@ export function beginRun(on: Draft, payload: JsonObject, later: boolean): void {
       ...(wall &&
         loop_id !== undefined && { wall_clock_deadline_at: timestamp(Math.ceil(at + wall)) }),
     },
-    ...((wall || on.state.engine.held) && {
+    ...((wall || draft.state.engine.held) && {
       note: {
         engine: {
           ...(wall && { wall_deadline: at + wall }),
-          ...(on.state.engine.held && { held: null }),
+          ...(draft.state.engine.held && { held: null }),
         },
       },
     }),
   })
-  if (later) pause(on, current(on)?.key ?? '')
-  else advance(on)
+  if (later) pause(draft, current(draft)?.key ?? '')
+  else advance(draft)
 }
 /**
  * Returns the limits on spending and agent turns that the start or the definition of a run sets.

@@ -38,54 +38,55 @@ import { beginStep, catchExpressionFault, skipStep } from './outcome.ts'
 const PAUSE_AFTER = 300
 
 /** Executes steps until one waits or the run ends. */
-export function advance(on: Draft): void {
+export function advance(draft: Draft): void {
   for (;;) {
-    const { record, engine } = on.state
-    if (hasEnded(on.state)) return
+    const { record, engine } = draft.state
+    if (hasEnded(draft.state)) return
     if (engine.wait) {
-      if (engine.wait.kind !== 'branches' || !advanceBranches(on, take)) return
+      if (engine.wait.kind !== 'branches' || !advanceBranches(draft, take)) return
       continue
     }
-    on.at = undefined
-    const at = current(on)
+    draft.at = undefined
+    const at = current(draft)
     if (record.status === 'suspended')
-      emit(on, 'run.resumed', {
-        payload: at ? { step: at.key, ...on.why } : on.why,
+      emit(draft, 'run.resumed', {
+        payload: at ? { step: at.key, ...draft.why } : draft.why,
         run: { status: 'running' },
         ...(at && { step: at.key }),
       })
-    if (!at) finish(on)
-    else if (workOf(on) >= PAUSE_AFTER) pause(on, at.key)
-    else if (!stopAtLimit(on)) catchExpressionFault(on, () => take(on, at.step))
+    if (!at) finish(draft)
+    else if (workOf(draft) >= PAUSE_AFTER) pause(draft, at.key)
+    else if (!stopAtLimit(draft)) catchExpressionFault(draft, () => take(draft, at.step))
   }
 }
 
-const finish = (on: Draft): void => (on.state.engine.ending ? concludeCleanup(on) : completeRun(on))
+const finish = (draft: Draft): void =>
+  draft.state.engine.ending ? concludeCleanup(draft) : completeRun(draft)
 /**
  * Leaves the remaining steps to a later commit. The run stays `running` for clients, because it
  * waits for nothing external.
  */
-export const pause = (on: Draft, step: string): void =>
-  emit(on, 'run.paused', {
+export const pause = (draft: Draft, step: string): void =>
+  emit(draft, 'run.paused', {
     step,
-    ...(on.state.record.status !== 'running' && { run: { status: 'running' } }),
-    place: { wait: { kind: 'pause', step, due: on.cause.at + 1 } },
+    ...(draft.state.record.status !== 'running' && { run: { status: 'running' } }),
+    place: { wait: { kind: 'pause', step, due: draft.cause.at + 1 } },
   })
 
-function take(on: Draft, step: Step): void {
-  if (step.if !== undefined && !predicate(step.if, expressionScope(on))) {
-    skipStep(on)
+function take(draft: Draft, step: Step): void {
+  if (step.if !== undefined && !predicate(step.if, expressionScope(draft))) {
+    skipStep(draft)
     return
   }
   // For the run itself, `advance` has already checked the limits.
-  if (on.at !== undefined && stopAtLimit(on)) return
-  beginStep(on)
-  const execute = executors[step.kind] as (on: Draft, step: Step) => void
-  execute(on, step)
+  if (draft.at !== undefined && stopAtLimit(draft)) return
+  beginStep(draft)
+  const execute = executors[step.kind] as (draft: Draft, step: Step) => void
+  execute(draft, step)
 }
 
 const executors: {
-  readonly [K in Step['kind']]: (on: Draft, step: Extract<Step, { kind: K }>) => void
+  readonly [K in Step['kind']]: (draft: Draft, step: Extract<Step, { kind: K }>) => void
 } = {
   action: executeAction,
   sleep: executeSleep,

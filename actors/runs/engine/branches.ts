@@ -36,9 +36,9 @@ const CONCURRENCY = 10
  * Returns the amount of work in the commit: the number of events, plus 4 for each tell, because the
  * actors that receive tells add events to the commit.
  */
-export const workOf = (on: Draft): number => on.events.length + 4 * on.tells.length
+export const workOf = (draft: Draft): number => draft.events.length + 4 * draft.tells.length
 /** Whether the commit is full, so that branches have to pause. */
-export const isFull = (on: Draft): boolean => workOf(on) >= PAUSE_AFTER
+export const isFull = (draft: Draft): boolean => workOf(draft) >= PAUSE_AFTER
 
 /**
  * Makes one unit of progress: executes a step of a branch, begins or ends a branch, or ends the
@@ -46,27 +46,27 @@ export const isFull = (on: Draft): boolean => workOf(on) >= PAUSE_AFTER
  * @param take executes a step.
  * @returns whether to continue; false if every branch waits or the commit is full.
  */
-export function advanceBranches(on: Draft, take: (on: Draft, step: Step) => void): boolean {
-  const { join, branches = [] } = on.state
-  const step = mainStep(on.state)
+export function advanceBranches(draft: Draft, take: (draft: Draft, step: Step) => void): boolean {
+  const { join, branches = [] } = draft.state
+  const step = mainStep(draft.state)
   if (!join || (step?.kind !== 'parallel' && step?.kind !== 'for_each'))
     throw new Error('the run waits for branches that it does not have')
-  const here = on.at === undefined ? undefined : branchAt(on.state, on.at)
+  const here = draft.at === undefined ? undefined : branchAt(draft.state, draft.at)
   const movable = (here && !here.wait ? here : branches.find(({ wait }) => !wait))?.key
   const live = branches.length
   const over = isDecided(join, step)
   const opens = !over && join.next < (join.todo?.length ?? join.count) && live < widthOf(step)
-  on.at = undefined
+  draft.at = undefined
   if (!over && movable === undefined && !opens && live > 0) return false
-  if (isFull(on)) {
-    emit(on, 'run.paused', { note: { engine: { more_at: on.cause.at + 1 } } })
+  if (isFull(draft)) {
+    emit(draft, 'run.paused', { note: { engine: { more_at: draft.cause.at + 1 } } })
     return false
   }
-  if (over || (movable === undefined && !opens)) finish(on, step, join)
-  else if (movable === undefined) open(on, step, join)
+  if (over || (movable === undefined && !opens)) finish(draft, step, join)
+  else if (movable === undefined) open(draft, step, join)
   else {
-    on.at = movable
-    move(on, take)
+    draft.at = movable
+    move(draft, take)
   }
   return true
 }
@@ -86,42 +86,42 @@ const isDecided = ({ done, failed, size }: Join, { config }: JoinStep): boolean 
 const nameOf = (step: JoinStep, index: number): string =>
   step.kind === 'parallel' ? (step.config.branches[index]?.id ?? String(index)) : String(index)
 
-function open(on: Draft, step: JoinStep, join: Join): void {
+function open(draft: Draft, step: JoinStep, join: Join): void {
   const index = join.todo ? (join.todo[join.next] ?? 0) : join.next
-  emit(on, 'branch.started', {
+  emit(draft, 'branch.started', {
     step: join.step,
     payload: { step: join.step, branch: nameOf(step, index) },
     note: {
-      at: prefixBelow(on.state.spec.steps, join.step) + nameOf(step, index),
+      at: prefixBelow(draft.state.spec.steps, join.step) + nameOf(step, index),
       place: { index, position: 0, tries: 0 },
       join: { next: join.next + 1 },
     },
   })
 }
 
-function move(on: Draft, take: (on: Draft, step: Step) => void): void {
-  const { fault } = progressOf(on) as Branch
-  const at = current(on)
-  if (fault) close(on, { fault })
-  else if (at) catchExpressionFault(on, () => take(on, at.step))
-  else close(on, outcomeAtEnd(on))
+function move(draft: Draft, take: (draft: Draft, step: Step) => void): void {
+  const { fault } = progressOf(draft) as Branch
+  const at = current(draft)
+  if (fault) close(draft, { fault })
+  else if (at) catchExpressionFault(draft, () => take(draft, at.step))
+  else close(draft, outcomeAtEnd(draft))
 }
 
 /**
  * Returns the outcome of a branch after its last step: its rendered `output` or, if it has none,
  * the outputs of its steps by key. An `output` that cannot be rendered fails the branch.
  */
-function outcomeAtEnd(on: Draft): Yield {
-  const at = on.at ?? ''
-  const output = bodyOf(on.state, at)?.output
+function outcomeAtEnd(draft: Draft): Yield {
+  const at = draft.at ?? ''
+  const output = bodyOf(draft.state, at)?.output
   let what: Yield = { output: {} }
   catchExpressionFault(
-    on,
+    draft,
     () => {
       what = {
         output: output
-          ? (renderNative(output, expressionScope(on)) as JsonObject)
-          : Object.fromEntries(outputsAt(on.state, at)),
+          ? (renderNative(output, expressionScope(draft)) as JsonObject)
+          : Object.fromEntries(outputsAt(draft.state, at)),
       }
     },
     (fault) => {
@@ -131,14 +131,14 @@ function outcomeAtEnd(on: Draft): Yield {
   return what
 }
 
-function close(on: Draft, what: Yield): void {
+function close(draft: Draft, what: Yield): void {
   const {
     at,
     state: { join },
-  } = on
-  const step = mainStep(on.state) as JoinStep
+  } = draft
+  const step = mainStep(draft.state) as JoinStep
   if (at === undefined || !join) return
-  const { index } = progressOf(on) as Branch
+  const { index } = progressOf(draft) as Branch
   const counted =
     'fault' in what
       ? { failed: join.failed + 1 }
@@ -147,7 +147,7 @@ function close(on: Draft, what: Yield): void {
           size: join.size + JSON.stringify(what.output).length,
           ...(join.winner === undefined && { winner: index }),
         }
-  emit(on, 'fault' in what ? 'branch.failed' : 'branch.completed', {
+  emit(draft, 'fault' in what ? 'branch.failed' : 'branch.completed', {
     step: join.step,
     payload: { step: join.step, branch: nameOf(step, index), ...('fault' in what && what.fault) },
     note: { at, place: null, gave: { index, what }, join: counted },
@@ -155,15 +155,15 @@ function close(on: Draft, what: Yield): void {
 }
 
 /** Ends the step and all branches that are still active. */
-function finish(on: Draft, step: JoinStep, join: Join): void {
-  const faults = faultsOf(on.state, join)
-  leaveBranches(on, 'the step no longer needs this branch')
+function finish(draft: Draft, step: JoinStep, join: Join): void {
+  const faults = faultsOf(draft.state, join)
+  leaveBranches(draft, 'the step no longer needs this branch')
   const fault = faultOf(step, join, faults)
-  endWait(on, fault ? 'wait.closed' : 'wait.resumed', fault ? { reason: fault.error_type } : {})
-  on.why = { reason: 'branches' }
-  resumeStep(on)
-  if (fault) failStep(on, fault, fault.error_type === 'output_too_large')
-  else completeStep(on, outputOf(on, step, join, faults))
+  endWait(draft, fault ? 'wait.closed' : 'wait.resumed', fault ? { reason: fault.error_type } : {})
+  draft.why = { reason: 'branches' }
+  resumeStep(draft)
+  if (fault) failStep(draft, fault, fault.error_type === 'output_too_large')
+  else completeStep(draft, outputOf(draft, step, join, faults))
 }
 
 function faultOf(
@@ -204,13 +204,13 @@ function faultsOf(state: RunState, { count, todo, next }: Join): BranchFault[] {
  * failed.
  */
 export function outputOf(
-  on: Draft,
+  draft: Draft,
   step: JoinStep,
   { count, done, failed, winner }: Pick<Join, 'count' | 'done' | 'failed' | 'winner'>,
   faults: readonly BranchFault[] = [],
 ): JsonObject {
   const outputs = Array.from({ length: count }, (_, index) => {
-    const outcome = yieldOf(on.state, index)
+    const outcome = yieldOf(draft.state, index)
     return outcome && 'output' in outcome ? outcome.output : null
   })
   const won = step.config.join === 'any' && winner !== undefined && { winner: nameOf(step, winner) }

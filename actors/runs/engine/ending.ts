@@ -45,39 +45,39 @@ export interface RunFault {
 }
 
 /** Begins the cleanup, or ends the run if it has no cleanup. */
-function end(on: Draft, ending: Ending): void {
-  on.at = undefined
-  const { ending: already, held } = on.state.engine
+function end(draft: Draft, ending: Ending): void {
+  draft.at = undefined
+  const { ending: already, held } = draft.state.engine
   // A held run has executed nothing since it was created, or since the cleanup of its failure. It
   // must not work either, because its loop has not admitted it.
-  if (already || !on.state.spec.cleanup?.length || held) leave(on, ending)
+  if (already || !draft.state.spec.cleanup?.length || held) leave(draft, ending)
   else
-    emit(on, 'cleanup.begun', {
+    emit(draft, 'cleanup.begun', {
       note: { engine: { ending } },
       place: { position: 0, tries: 0, wait: null },
       // A suspended run resumes with its first step of cleanup, as with every other step.
-      ...(on.state.record.status !== 'suspended' && { run: { status: 'running' } }),
+      ...(draft.state.record.status !== 'suspended' && { run: { status: 'running' } }),
     })
 }
 
 /** Ends the run after its cleanup, with the outcome that was decided before the cleanup. */
-export function concludeCleanup(on: Draft): void {
-  const { ending } = on.state.engine
-  if (ending) leave(on, ending)
+export function concludeCleanup(draft: Draft): void {
+  const { ending } = draft.state.engine
+  if (ending) leave(draft, ending)
 }
 
-function leave(on: Draft, ending: Ending): void {
-  const { id: run_id, loop_id } = on.state.record
+function leave(draft: Draft, ending: Ending): void {
+  const { id: run_id, loop_id } = draft.state.record
   if (ending.type !== 'run.failed' || loop_id === undefined) {
-    concludeRun(on, ending)
+    concludeRun(draft, ending)
     return
   }
-  emit(on, 'run.held', { note: { engine: { leaving: ending } } })
-  tellLoop(on, 'run.left', {
+  emit(draft, 'run.held', { note: { engine: { leaving: ending } } })
+  tellLoop(draft, 'run.left', {
     run_id,
     status: 'failed',
-    ...causeOf(on.state),
-    record: publishedRun(patch(on.state.record, ending.run)),
+    ...causeOf(draft.state),
+    record: publishedRun(patch(draft.state.record, ending.run)),
   })
 }
 
@@ -90,23 +90,23 @@ const ends = {
  * Emits the event that ends the run. Withdraws the open interactions of a completed run, and
  * notifies a waiting parent. Notifies the loop too, unless the run failed (N3).
  */
-export function concludeRun(on: Draft, { type, step, payload, run, position }: Ending): void {
-  const { asked, ending, leaving, more_at } = on.state.engine
+export function concludeRun(draft: Draft, { type, step, payload, run, position }: Ending): void {
+  const { asked, ending, leaving, more_at } = draft.state.engine
   const status = ends[type]
-  const changes = extended(run, { completed_at: now(on) })
-  const about = aboutOf(on.state, extended(changes, { updated_at: now(on) }))
+  const changes = extended(run, { completed_at: now(draft) })
+  const about = aboutOf(draft.state, extended(changes, { updated_at: now(draft) }))
   const engine = {
     ...(leaving && { leaving: null }),
     ...(ending && { ending: null, position }),
     ...(asked && type !== 'run.failed' && { asked: null }),
     ...(more_at !== undefined && { more_at: null }),
   }
-  emit(on, type, {
+  emit(draft, type, {
     payload,
     run: changes,
     note: {
       about,
-      ...environmentEnds(on.state, status),
+      ...environmentEnds(draft.state, status),
       ...(Object.keys(engine).length > 0 && { engine }),
     },
     ...(step !== undefined && { step }),
@@ -115,20 +115,21 @@ export function concludeRun(on: Draft, { type, step, payload, run, position }: E
   // be retried.
   if (type === 'run.completed')
     for (const id of asked ?? [])
-      tellInteraction(on, id, 'interaction.withdraw', { reason: 'the run has completed' })
-  settleParent(on)
-  const { id: run_id } = on.state.record
-  if (status === 'completed' || status === 'cancelled') tellLoop(on, 'run.left', { run_id, status })
+      tellInteraction(draft, id, 'interaction.withdraw', { reason: 'the run has completed' })
+  settleParent(draft)
+  const { id: run_id } = draft.state.record
+  if (status === 'completed' || status === 'cancelled')
+    tellLoop(draft, 'run.left', { run_id, status })
 }
 
-function settleParent(on: Draft): void {
+function settleParent(draft: Draft): void {
   const {
     record,
     engine: { parent },
-  } = on.state
+  } = draft.state
   if (!parent?.waits) return
   const { id: run_id, status, result, error_type, error_message } = record
-  tellRun(on, parent.run_id, 'child.settled', {
+  tellRun(draft, parent.run_id, 'child.settled', {
     run_id,
     status,
     ...(result && { result }),
@@ -142,14 +143,14 @@ function settleParent(on: Draft): void {
  * @param stop_reason why the run ends.
  */
 export function failRun(
-  on: Draft,
+  draft: Draft,
   fault: RunFault,
   step?: string,
   stop_reason: StopReason = 'step_failed',
 ): void {
-  end(on, {
+  end(draft, {
     type: 'run.failed',
-    position: on.state.engine.position,
+    position: draft.state.engine.position,
     ...(step !== undefined && { step }),
     payload: { status: 'failed', ...fault, ...(step !== undefined && { step }) },
     run: {
@@ -165,32 +166,32 @@ export function failRun(
  * Ends the run as cancelled, after its cleanup. First closes its waits and cancels its active
  * steps. A step that has ended in an earlier attempt of the run stays as it is.
  */
-export function cancelRun(on: Draft): void {
-  on.at = undefined
-  const reason = on.state.engine.cancel_reason
+export function cancelRun(draft: Draft): void {
+  draft.at = undefined
+  const reason = draft.state.engine.cancel_reason
   const why = reason ?? 'the run was cancelled'
   const because = reason !== undefined && { reason }
-  leaveBranches(on, why)
-  withdraw(on, why)
-  for (const id of on.state.engine.asked ?? [])
-    tellInteraction(on, id, 'interaction.withdraw', { reason: why })
-  endWait(on, 'wait.closed', { reason: 'cancelled' })
-  on.why = { reason: 'cancelled' }
-  const at = current(on)
+  leaveBranches(draft, why)
+  withdraw(draft, why)
+  for (const id of draft.state.engine.asked ?? [])
+    tellInteraction(draft, id, 'interaction.withdraw', { reason: why })
+  endWait(draft, 'wait.closed', { reason: 'cancelled' })
+  draft.why = { reason: 'cancelled' }
+  const at = current(draft)
   if (at?.row && isActive(at.row))
-    emit(on, 'step.cancelled', {
+    emit(draft, 'step.cancelled', {
       step: at.key,
       payload: { step: at.key, kind: at.step.kind, ...because },
-      row: { status: 'cancelled', completed_at: now(on), waiting_on: null },
+      row: { status: 'cancelled', completed_at: now(draft), waiting_on: null },
     })
-  end(on, {
+  end(draft, {
     type: 'run.cancelled',
-    position: progressOf(on).position,
+    position: progressOf(draft).position,
     payload: { status: 'cancelled', ...because },
     run: {
       status: 'cancelled',
-      stop_reason: on.state.engine.replaced ? 'replaced' : 'cancelled',
-      ...(on.state.record.queue_reason && { queue_reason: null }),
+      stop_reason: draft.state.engine.replaced ? 'replaced' : 'cancelled',
+      ...(draft.state.record.queue_reason && { queue_reason: null }),
     },
   })
 }
@@ -200,22 +201,22 @@ export function cancelRun(on: Draft): void {
  * none, the outputs of all steps by key. A result that is too large or cannot be rendered fails the
  * run. The steps keep their outputs.
  */
-export function completeRun(on: Draft): void {
-  const { state } = on
+export function completeRun(draft: Draft): void {
+  const { state } = draft
   try {
     const output = state.spec.output
-      ? (renderNative(state.spec.output, expressionScope(on)) as JsonObject)
+      ? (renderNative(state.spec.output, expressionScope(draft)) as JsonObject)
       : Object.fromEntries(outputs(state))
     const size = sizeOf(JSON.stringify(output), sizes.output)
     if (size > sizes.output)
-      failRun(on, {
+      failRun(draft, {
         error_type: 'output_too_large',
         error:
           `The output has ${size} bytes; at most ${sizes.output} are allowed: ` +
           `select the required parts with the output block`,
       })
     else
-      end(on, {
+      end(draft, {
         type: 'run.completed',
         position: state.engine.position,
         payload: { output, status: 'completed' },
@@ -223,6 +224,6 @@ export function completeRun(on: Draft): void {
       })
   } catch (error) {
     if (!(error instanceof ExpressionError)) throw error
-    failRun(on, { error_type: 'expression_error', error: `output: ${error.message}` })
+    failRun(draft, { error_type: 'expression_error', error: `output: ${error.message}` })
   }
 }

@@ -20,34 +20,34 @@ export const isActive = ({ status }: RunStep): boolean =>
   status === 'running' || status === 'suspended'
 
 /** Ends every active branch: stops its job, child run or turn, or withdraws its interaction. */
-export function leaveBranches(on: Draft, reason: string): void {
+export function leaveBranches(draft: Draft, reason: string): void {
   const job_ids: string[] = []
-  for (const { key, wait } of on.state.branches ?? []) {
-    on.at = key
-    withdraw(on, reason)
+  for (const { key, wait } of draft.state.branches ?? []) {
+    draft.at = key
+    withdraw(draft, reason)
     if (wait?.kind === 'worker') job_ids.push(wait.job_id)
-    if (wait?.kind === 'run') tellRun(on, wait.run_id, 'child.cancel', { reason })
-    leaveBranch(on, reason)
+    if (wait?.kind === 'run') tellRun(draft, wait.run_id, 'child.cancel', { reason })
+    leaveBranch(draft, reason)
   }
-  on.at = undefined
-  if (job_ids.length > 0) tellQueue(on, 'queue.cancel', { job_ids, reason })
+  draft.at = undefined
+  if (job_ids.length > 0) tellQueue(draft, 'queue.cancel', { job_ids, reason })
 }
 
 /**
  * Ends the current branch and its current step. The caller has already stopped the work of the
  * branch.
  */
-export function leaveBranch(on: Draft, reason: string): void {
+export function leaveBranch(draft: Draft, reason: string): void {
   const {
     at,
     state: { join },
-  } = on
+  } = draft
   if (at === undefined || !join) return
-  const step = current(on)
-  const { wait } = progressOf(on)
+  const step = current(draft)
+  const { wait } = progressOf(draft)
   const note = { at, place: null, ...unwatchNote(wait) }
   if (step?.row && isActive(step.row))
-    emit(on, 'step.cancelled', {
+    emit(draft, 'step.cancelled', {
       step: step.key,
       payload: {
         step: step.key,
@@ -55,9 +55,10 @@ export function leaveBranch(on: Draft, reason: string): void {
         reason,
         ...(wait && 'id' in wait && !isAsked(wait) && { wait_id: wait.id, wait_kind: wait.kind }),
       },
-      row: { status: 'cancelled', completed_at: now(on), waiting_on: null },
+      row: { status: 'cancelled', completed_at: now(draft), waiting_on: null },
       note,
     })
-  else emit(on, 'branch.cancelled', { step: join.step, payload: { step: join.step, reason }, note })
-  on.at = undefined
+  else
+    emit(draft, 'branch.cancelled', { step: join.step, payload: { step: join.step, reason }, note })
+  draft.at = undefined
 }

@@ -30,7 +30,7 @@ export const attemptsOf = (step: Step): number => Math.min(step.retry?.max_attem
  * the fault or, without `otherwise`, fails the attempt.
  */
 export function catchExpressionFault(
-  on: Draft,
+  draft: Draft,
   work: () => void,
   otherwise?: (fault: RunFault) => void,
 ): void {
@@ -43,8 +43,8 @@ export function catchExpressionFault(
       otherwise(fault)
       return
     }
-    beginStep(on)
-    failStep(on, fault)
+    beginStep(draft)
+    failStep(draft, fault)
   }
 }
 
@@ -66,15 +66,15 @@ const counted = ({
  * Begins the current step, unless it is already active. If the step has already ended and a
  * recovery repeats it, begins another attempt.
  */
-export function beginStep(on: Draft): void {
-  const at = current(on)
+export function beginStep(draft: Draft): void {
+  const at = current(draft)
   if (!at) return
   const { step, key, row } = at
   if (row && !terminalRow(row)) return
-  const place = { place: { tries: 1 }, note: { engine: counted(on) } }
+  const place = { place: { tries: 1 }, note: { engine: counted(draft) } }
   // A step that has only been skipped so far has not started.
   if (row && row.started_at !== undefined) {
-    emit(on, 'step.retried', {
+    emit(draft, 'step.retried', {
       step: key,
       payload: {
         step: key,
@@ -89,20 +89,20 @@ export function beginStep(on: Draft): void {
         ...withoutAttempt,
       },
       ...place,
-      ...moving(on),
+      ...moving(draft),
     })
     return
   }
-  emit(on, 'step.started', {
+  emit(draft, 'step.started', {
     step: key,
-    payload: { step: key, kind: kindOf(on, step), ...whom(on, step) },
-    row: extended(birth(on, step, key), {
+    payload: { step: key, kind: kindOf(draft, step), ...whom(draft, step) },
+    row: extended(birth(draft, step, key), {
       ...(row && { completed_at: null }),
-      ...(inRepeatedBranch(on) && withoutAttempt),
+      ...(inRepeatedBranch(draft) && withoutAttempt),
       status: 'running' as const,
-      started_at: now(on),
+      started_at: now(draft),
     }),
-    ...moving(on),
+    ...moving(draft),
     ...place,
   })
 }
@@ -137,14 +137,14 @@ export const withoutAttempt = {
 const inRepeatedBranch = ({ at, state }: Draft): boolean =>
   at !== undefined && (rowOf(state, state.join?.step ?? '')?.attempt ?? 1) > 1
 
-const birth = (on: Draft, step: Step, key: string): Partial<RunStep> => ({
-  id: `${on.state.record.id}:${key}`,
-  run_id: on.state.record.id,
+const birth = (draft: Draft, step: Step, key: string): Partial<RunStep> => ({
+  id: `${draft.state.record.id}:${key}`,
+  run_id: draft.state.record.id,
   step_key: key,
-  kind: kindOf(on, step),
-  seq: seqOf(on),
+  kind: kindOf(draft, step),
+  seq: seqOf(draft),
   attempt: 1,
-  created_at: now(on),
+  created_at: now(draft),
   ...(step.name !== undefined && { step_name: step.name }),
   parameters: { ...(step.kind === 'action' ? step.config.parameters : step.config) },
 })
@@ -158,9 +158,11 @@ const seqOf = ({ state: { engine, spec } }: Draft): number =>
  * Returns the patch that changes a queued run to `running`. A recovered run is `queued` until its
  * next step begins.
  */
-const moving = (on: Draft) =>
-  on.state.record.status === 'queued' && { run: { status: 'running' as const } }
-const past = (on: Draft): Parts => ({ place: { position: progressOf(on).position + 1, tries: 0 } })
+const moving = (draft: Draft) =>
+  draft.state.record.status === 'queued' && { run: { status: 'running' as const } }
+const past = (draft: Draft): Parts => ({
+  place: { position: progressOf(draft).position + 1, tries: 0 },
+})
 
 /**
  * Returns the note that drops the branches of the current step and their outcomes, or undefined if
@@ -173,25 +175,25 @@ const joined = ({ at, state }: Draft, key: string): Note | undefined =>
  * Skips the current step, because its condition is false. An earlier attempt of the step may have
  * run branches, whose outcomes are dropped.
  */
-export function skipStep(on: Draft): void {
-  const at = current(on)
+export function skipStep(draft: Draft): void {
+  const at = current(draft)
   if (!at) return
   const { step, key, row } = at
   const rest = {
-    ...((row || inRepeatedBranch(on)) && withoutAttempt),
-    ...(!row && inRepeatedBranch(on) && { started_at: null }),
+    ...((row || inRepeatedBranch(draft)) && withoutAttempt),
+    ...(!row && inRepeatedBranch(draft) && { started_at: null }),
     status: 'skipped' as const,
-    completed_at: now(on),
+    completed_at: now(draft),
     waiting_on: null,
   }
   const reason = 'the condition is false'
-  const note = joined(on, key)
-  emit(on, 'step.skipped', {
+  const note = joined(draft, key)
+  emit(draft, 'step.skipped', {
     step: key,
-    payload: { step: key, kind: kindOf(on, step), reason },
-    row: row ? rest : { ...birth(on, step, key), ...rest },
-    ...moving(on),
-    ...past(on),
+    payload: { step: key, kind: kindOf(draft, step), reason },
+    row: row ? rest : { ...birth(draft, step, key), ...rest },
+    ...moving(draft),
+    ...past(draft),
     ...(note && { note }),
   })
 }
@@ -200,12 +202,12 @@ export function skipStep(on: Draft): void {
  * Returns the changes after a completed step: the next position, and the size of the output that
  * the run retains. For a step with branches, the outcomes of the branches are dropped.
  */
-function counting(on: Draft, key: string, size: number, { place }: Parts): Parts {
-  const note = joined(on, key)
+function counting(draft: Draft, key: string, size: number, { place }: Parts): Parts {
+  const note = joined(draft, key)
   if (size === 0) return { ...(place && { place }), ...(note && { note }) }
-  if (on.at !== undefined)
-    return { place: { ...place, size: (branchAt(on.state, on.at)?.size ?? 0) + size } }
-  const sizes = { ...on.state.engine.sizes, [key]: size }
+  if (draft.at !== undefined)
+    return { place: { ...place, size: (branchAt(draft.state, draft.at)?.size ?? 0) + size } }
+  const sizes = { ...draft.state.engine.sizes, [key]: size }
   return { ...(place && { place }), note: { ...note, engine: { sizes } } }
 }
 
@@ -213,42 +215,42 @@ function counting(on: Draft, key: string, size: number, { place }: Parts): Parts
  * Completes the current step. The step fails if the run cannot retain its output (retained.ts).
  * @param row additional changes to the step's record.
  */
-export const completeStep = (on: Draft, output: JsonObject, row: Patch<RunStep> = {}): void =>
-  complete(on, output, row, (fault) => failStep(on, fault, true))
+export const completeStep = (draft: Draft, output: JsonObject, row: Patch<RunStep> = {}): void =>
+  complete(draft, output, row, (fault) => failStep(draft, fault, true))
 
 /**
  * Completes the current step with the result of its job, child run or turn, as `completeStep` does.
  * If the run is being cancelled and cannot retain the output, only the step fails: the caller ends
  * the run as cancelled.
  */
-export const completeWork = (on: Draft, output: JsonObject): void =>
-  complete(on, output, {}, (fault) => {
-    const at = current(on)
-    if (at?.row && isCancelling(on.state)) emitFailure(on, at.key, at.row, fault)
-    else failStep(on, fault, true)
+export const completeWork = (draft: Draft, output: JsonObject): void =>
+  complete(draft, output, {}, (fault) => {
+    const at = current(draft)
+    if (at?.row && isCancelling(draft.state)) emitFailure(draft, at.key, at.row, fault)
+    else failStep(draft, fault, true)
   })
 
 function complete(
-  on: Draft,
+  draft: Draft,
   output: JsonObject,
   row: Patch<RunStep>,
   refuse: (fault: RunFault) => void,
 ): void {
-  const key = current(on)?.key ?? ''
+  const key = current(draft)?.key ?? ''
   const size = countedSize(output)
-  const fault = outputSizeFault(on, key, size)
+  const fault = outputSizeFault(draft, key, size)
   if (fault) {
     refuse(fault)
     return
   }
-  emit(on, 'step.completed', {
+  emit(draft, 'step.completed', {
     step: key,
     payload: { step: key, output },
-    ...counting(on, key, size, past(on)),
+    ...counting(draft, key, size, past(draft)),
     row: {
       status: 'completed',
       result: output,
-      completed_at: now(on),
+      completed_at: now(draft),
       waiting_on: null,
       ...cleared,
       ...row,
@@ -265,62 +267,62 @@ function complete(
  * @param stop the stop reason of the run if it ends; by default `step_failed`.
  */
 export function failStep(
-  on: Draft,
+  draft: Draft,
   fault: RunFault,
   final = false,
   row: Patch<RunStep> = {},
   stop?: StopReason,
 ): void {
-  const at = current(on)
+  const at = current(draft)
   if (!at?.row) {
-    failRun(on, fault, undefined, stop)
+    failRun(draft, fault, undefined, stop)
     return
   }
-  if (!final && progressOf(on).tries < attemptsOf(at.step)) {
-    retryStep(on, fault, at.step, at.row, at.key)
+  if (!final && progressOf(draft).tries < attemptsOf(at.step)) {
+    retryStep(draft, fault, at.step, at.row, at.key)
     return
   }
   const { key } = at
-  const cleaning = on.at === undefined && on.state.engine.ending !== undefined
-  emitFailure(on, key, at.row, fault, { row, ...(cleaning && past(on)) })
-  if (on.at === undefined && !cleaning) failRun(on, fault, key, stop)
+  const cleaning = draft.at === undefined && draft.state.engine.ending !== undefined
+  emitFailure(draft, key, at.row, fault, { row, ...(cleaning && past(draft)) })
+  if (draft.at === undefined && !cleaning) failRun(draft, fault, key, stop)
 }
 
 /** Records the failure of the current step, and marks its branch as failed. */
 function emitFailure(
-  on: Draft,
+  draft: Draft,
   key: string,
   { attempt }: RunStep,
   fault: RunFault,
   { row, ...more }: Pick<Parts, 'place'> & { readonly row?: Patch<RunStep> } = {},
 ): void {
-  emit(on, 'step.failed', {
+  emit(draft, 'step.failed', {
     step: key,
     payload: { step: key, ...fault, attempt },
     row: {
       status: 'failed',
       error_type: fault.error_type,
       error_message: fault.error,
-      completed_at: now(on),
+      completed_at: now(draft),
       waiting_on: null,
       ...row,
     },
     ...more,
-    ...(on.at !== undefined && { place: { fault } }),
+    ...(draft.at !== undefined && { place: { fault } }),
   })
 }
 
-function retryStep(on: Draft, fault: RunFault, step: Step, row: RunStep, key: string): void {
-  const { tries } = progressOf(on)
+function retryStep(draft: Draft, fault: RunFault, step: Step, row: RunStep, key: string): void {
+  const { tries } = progressOf(draft)
   const delay = parseDuration(step.retry?.delay ?? '0') ?? 0
-  const due = on.cause.at + delay
+  const due = draft.cause.at + delay
   const until = timestamp(due)
   const wait: Wait | undefined = delay > 0 ? { kind: 'retry', step: key, due } : undefined
-  emit(on, 'step.retried', {
+  emit(draft, 'step.retried', {
     step: key,
     payload: {
       step: key,
-      kind: kindOf(on, step),
+      kind: kindOf(draft, step),
       attempt: row.attempt + 1,
       max_attempts: row.attempt - tries + attemptsOf(step),
       retry_scope: 'step_policy',
@@ -340,10 +342,10 @@ function retryStep(on: Draft, fault: RunFault, step: Step, row: RunStep, key: st
         }
       : { status: 'running', attempt: row.attempt + 1, waiting_on: null },
     place: { tries: tries + 1, ...(wait && { wait }) },
-    note: { engine: counted(on) },
+    note: { engine: counted(draft) },
   })
-  if (wait && on.at === undefined && on.state.record.status !== 'suspended') {
-    emit(on, 'run.suspended', {
+  if (wait && draft.at === undefined && draft.state.record.status !== 'suspended') {
+    emit(draft, 'run.suspended', {
       step: key,
       payload: { step: key, wait_kind: 'timer', deadline: until, reason: 'retry' },
       run: { status: 'suspended' },

@@ -10,16 +10,16 @@ import { isAsked, unwatchNote } from '../state.ts'
  * @param take id of the stored signal that the wait consumes.
  */
 export function endWait(
-  on: Draft,
+  draft: Draft,
   how: 'wait.resumed' | 'wait.timed_out' | 'wait.closed',
   payload: JsonObject = {},
   take?: string,
 ): void {
-  const { wait } = progressOf(on)
+  const { wait } = progressOf(draft)
   if (!wait) return
   const type: RunEventType = 'id' in wait && !isAsked(wait) ? how : 'wait.closed'
   const note = { ...unwatchNote(wait), ...(take !== undefined && { take }) }
-  emit(on, type, {
+  emit(draft, type, {
     step: wait.step,
     payload: {
       step: wait.step,
@@ -29,17 +29,18 @@ export function endWait(
     ...(wait.kind !== 'pause' && { row: { waiting_on: null } }),
     place: { wait: null },
     ...(Object.keys(note).length > 0 && { note }),
-    ...(on.at === undefined && on.state.record.wake_at !== undefined && { run: { wake_at: null } }),
+    ...(draft.at === undefined &&
+      draft.state.record.wake_at !== undefined && { run: { wake_at: null } }),
   })
 }
 
 /**
  * Resumes the current step after its wait has ended. Does nothing if the step is not suspended.
  */
-export function resumeStep(on: Draft): void {
-  const at = current(on)
+export function resumeStep(draft: Draft): void {
+  const at = current(draft)
   if (at?.row?.status === 'suspended')
-    emit(on, 'step.resumed', {
+    emit(draft, 'step.resumed', {
       step: at.key,
       payload: { step: at.key, kind: at.row.kind },
       row: { status: 'running', waiting_on: null },

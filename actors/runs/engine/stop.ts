@@ -12,21 +12,23 @@ import { isWork } from './places.ts'
  * Stops jobs, children and open turns. Branches that wait for anything else end immediately. If the
  * run itself waits for anything else, its wait stays open.
  */
-export function stopWork(on: Draft): void {
-  const reason = on.state.engine.cancel_reason
+export function stopWork(draft: Draft): void {
+  const reason = draft.state.engine.cancel_reason
   const job_ids: string[] = []
-  for (const [at, { wait }] of progressesOf(on.state)) {
-    on.at = at
+  for (const [at, { wait }] of progressesOf(draft.state)) {
+    draft.at = at
     if (wait?.kind === 'worker') job_ids.push(wait.job_id)
     else if (wait?.kind === 'run')
-      tellRun(on, wait.run_id, 'child.cancel', { reason: reason ?? 'the parent run was cancelled' })
-    else if (wait && isWork(wait)) withdraw(on, reason ?? 'the run was cancelled')
+      tellRun(draft, wait.run_id, 'child.cancel', {
+        reason: reason ?? 'the parent run was cancelled',
+      })
+    else if (wait && isWork(wait)) withdraw(draft, reason ?? 'the run was cancelled')
     else if (at !== undefined) {
-      withdraw(on, reason ?? 'the run was cancelled')
-      leaveBranch(on, reason ?? 'the run was cancelled')
+      withdraw(draft, reason ?? 'the run was cancelled')
+      leaveBranch(draft, reason ?? 'the run was cancelled')
     }
   }
-  on.at = undefined
+  draft.at = undefined
   if (job_ids.length > 0)
-    tellQueue(on, 'queue.cancel', { job_ids, ...(reason !== undefined && { reason }) })
+    tellQueue(draft, 'queue.cancel', { job_ids, ...(reason !== undefined && { reason }) })
 }

@@ -14,7 +14,12 @@ import type { OpenWait } from '../state.ts'
  * deadline.
  * @param row changes to the step's record.
  */
-export function suspend(on: Draft, wait: OpenWait, details: JsonObject, row: Patch<RunStep>): void {
+export function suspend(
+  draft: Draft,
+  wait: OpenWait,
+  details: JsonObject,
+  row: Patch<RunStep>,
+): void {
   const payload: JsonObject = {
     step: wait.step,
     wait_id: wait.id,
@@ -22,15 +27,19 @@ export function suspend(on: Draft, wait: OpenWait, details: JsonObject, row: Pat
     ...(wait.due !== undefined && { deadline: timestamp(wait.due) }),
     ...details,
   }
-  emit(on, 'step.suspended', {
+  emit(draft, 'step.suspended', {
     step: wait.step,
     payload,
     row: { status: 'suspended', wait_id: wait.id, ...row },
   })
-  emit(on, 'wait.opened', { step: wait.step, payload, place: { wait } })
+  emit(draft, 'wait.opened', { step: wait.step, payload, place: { wait } })
   const wakes = wait.kind === 'timer' &&
-    on.state.record.loop_id !== undefined && { wake_at: timestamp(wait.due) }
+    draft.state.record.loop_id !== undefined && { wake_at: timestamp(wait.due) }
   // A run that goes directly from one wait to the next is already suspended.
-  if (on.at === undefined && on.state.record.status !== 'suspended')
-    emit(on, 'run.suspended', { step: wait.step, payload, run: { status: 'suspended', ...wakes } })
+  if (draft.at === undefined && draft.state.record.status !== 'suspended')
+    emit(draft, 'run.suspended', {
+      step: wait.step,
+      payload,
+      run: { status: 'suspended', ...wakes },
+    })
 }

@@ -3,7 +3,7 @@ import type { RunCommands } from '../../../protocol/internal.ts'
 import type { RunEvent } from '../../../protocol/runs/events.ts'
 import type { Cause, Decision } from '../../actor.ts'
 import { artifactSourceEvent } from '../../artifacts/source-event.ts'
-import { draft, emit, emptyDecision, withoutReply } from '../draft.ts'
+import { emit, emptyDecision, newDraft, withoutReply } from '../draft.ts'
 import { causeOf } from '../outbound/source-events.ts'
 import { hasEnded, type RunState } from '../state.ts'
 
@@ -18,19 +18,19 @@ export function artifactPublished(
 ): Decision<RunEvent, undefined> {
   if (!state) return emptyDecision
   const { id: artifact_id, name, mime_type: content_type } = artifact
-  const on = draft(state, cause)
+  const draft = newDraft(state, cause)
   const tell = artifactSourceEvent(cause.self.project, artifact, {
     ...causeOf(state),
     step,
     session_id,
   })
   const note = { tell }
-  if (hasEnded(state)) emit(on, 'artifact.published', { note })
+  if (hasEnded(state)) emit(draft, 'artifact.published', { note })
   else
-    emit(on, 'artifact.created', {
+    emit(draft, 'artifact.created', {
       ...(step !== undefined && { step }),
       payload: { artifact_id, name, content_type, ...(step !== undefined && { step }) },
       note,
     })
-  return withoutReply(on)
+  return withoutReply(draft)
 }

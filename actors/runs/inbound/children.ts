@@ -11,9 +11,9 @@ import { start } from '../commands/start.ts'
 import {
   current,
   type Draft,
-  draft,
   emit,
   emptyDecision,
+  newDraft,
   progressOf,
   withoutReply,
 } from '../draft.ts'
@@ -45,13 +45,13 @@ export function childCancel(
   cause: Cause,
 ): Decision<RunEvent, undefined> {
   if (!state || hasEnded(state) || state.record.cancel_requested) return emptyDecision
-  const on = draft(state, cause)
-  emit(on, 'run.cancel_requested', {
+  const draft = newDraft(state, cause)
+  emit(draft, 'run.cancel_requested', {
     payload: { reason },
     run: { cancel_requested: true, cancel_requested_at: timestamp(cause.at) },
     note: { engine: { cancel_reason: reason, more_at: cause.at + 1 } },
   })
-  return withoutReply(on)
+  return withoutReply(draft)
 }
 
 /**
@@ -68,34 +68,34 @@ export function childSettled(
     !hasEnded(state) &&
     waitingAt(state, (wait) => wait.kind === 'run' && wait.run_id === ended.run_id)
   if (!state || !found) return emptyDecision
-  const on = draft(state, cause)
-  on.at = found.at
-  goOn(on, ended)
-  if (!isCancelling(state)) advance(on)
+  const draft = newDraft(state, cause)
+  draft.at = found.at
+  goOn(draft, ended)
+  if (!isCancelling(state)) advance(draft)
   else {
-    if (on.at !== undefined) leaveBranch(on, 'the run was cancelled')
-    if (!holdsWork(on.state)) {
-      cancelRun(on)
-      advance(on)
+    if (draft.at !== undefined) leaveBranch(draft, 'the run was cancelled')
+    if (!holdsWork(draft.state)) {
+      cancelRun(draft)
+      advance(draft)
     }
   }
-  return withoutReply(on)
+  return withoutReply(draft)
 }
 
 function goOn(
-  on: Draft,
+  draft: Draft,
   { run_id, status, result, error_type, error_message }: Told<'child.settled'>,
 ): void {
-  const { wait } = progressOf(on)
-  const at = current(on)
+  const { wait } = progressOf(draft)
+  const at = current(draft)
   const call = at?.step.kind === 'action' && {
     action: at.step.config.action_name,
     step: at.key,
     run_id,
     attempt: at.row?.attempt ?? 1,
   }
-  if (isCancelling(on.state) && status !== 'completed') {
-    if (on.at === undefined) endWait(on, 'wait.closed', { reason: 'cancelled' })
+  if (isCancelling(draft.state) && status !== 'completed') {
+    if (draft.at === undefined) endWait(draft, 'wait.closed', { reason: 'cancelled' })
     return
   }
   const ending =
@@ -105,16 +105,16 @@ function goOn(
     error: `The run ${run_id} of ${wait?.step ?? ''} ${ending}`,
   }
   if (call)
-    emit(on, status === 'completed' ? 'action.completed' : 'action.failed', {
+    emit(draft, status === 'completed' ? 'action.completed' : 'action.failed', {
       step: call.step,
       payload: { ...call, ...(status === 'completed' ? { result: result ?? {} } : fault) },
     })
-  endWait(on, status === 'completed' ? 'wait.resumed' : 'wait.closed', { run_id, status })
-  on.why = { reason: `child ${status}`, run_id }
-  resumeStep(on)
+  endWait(draft, status === 'completed' ? 'wait.resumed' : 'wait.closed', { run_id, status })
+  draft.why = { reason: `child ${status}`, run_id }
+  resumeStep(draft)
   if (status === 'completed') {
-    completeWork(on, call ? (result ?? {}) : { run_id, status, output: result ?? {} })
+    completeWork(draft, call ? (result ?? {}) : { run_id, status, output: result ?? {} })
     return
   }
-  failStep(on, fault)
+  failStep(draft, fault)
 }

@@ -6,7 +6,7 @@
 import type { Delivered } from '../../../protocol/internal.ts'
 import type { RunEvent } from '../../../protocol/runs/events.ts'
 import type { Cause, Decision } from '../../actor.ts'
-import { draft, emit, emptyDecision, withoutReply } from '../draft.ts'
+import { emit, emptyDecision, newDraft, withoutReply } from '../draft.ts'
 import { advance } from '../engine/advance.ts'
 import { waitingAt } from '../engine/places.ts'
 import { hasEnded, isAsked, progressesOf, type RunState } from '../state.ts'
@@ -33,9 +33,13 @@ export function deliver(
     return emptyDecision
   const awaited = progressesOf(state).filter(([, { wait }]) => isAwaited(wait, event))
   if (awaited.length === 0) return emptyDecision
-  const on = draft(state, cause)
-  on.why = { reason: 'event', event_type: event.event_type, source_event_id: event.source_event_id }
-  emit(on, 'event.delivered', {
+  const draft = newDraft(state, cause)
+  draft.why = {
+    reason: 'event',
+    event_type: event.event_type,
+    source_event_id: event.source_event_id,
+  }
+  emit(draft, 'event.delivered', {
     note: {
       engine: {
         delivered: [...(state.engine.delivered ?? []), event.source_event_id].slice(-REMEMBERED),
@@ -43,12 +47,12 @@ export function deliver(
     },
   })
   for (const [at] of awaited) {
-    on.at = at
-    consumeEvent(on, event)
+    draft.at = at
+    consumeEvent(draft, event)
   }
-  on.at = undefined
-  advance(on)
-  return withoutReply(on)
+  draft.at = undefined
+  advance(draft)
+  return withoutReply(draft)
 }
 
 /**
@@ -66,10 +70,10 @@ export function watched(
     waitingAt(state, (wait) => isAsked(wait) && 'id' in wait && wait.id === wait_id)
   const wait = found ? found.progress.wait : undefined
   if (!state || !found || wait?.kind !== 'event') return emptyDecision
-  const on = draft(state, cause)
-  on.at = found.at
-  openWait(on, wait)
-  return withoutReply(on)
+  const draft = newDraft(state, cause)
+  draft.at = found.at
+  openWait(draft, wait)
+  return withoutReply(draft)
 }
 
 /** Returns the event types that the run waits for, with the ids of their waits. */

@@ -5,7 +5,7 @@ import type { Patch } from '../../../protocol/patch.ts'
 import type { RunEvent } from '../../../protocol/runs/events.ts'
 import { terminal } from '../../../protocol/runs/schema.ts'
 import type { Cause, Decision } from '../../actor.ts'
-import { draft, emit, emptyDecision, withoutReply } from '../draft.ts'
+import { emit, emptyDecision, newDraft, withoutReply } from '../draft.ts'
 import type { Engine, RunState } from '../state.ts'
 import { runEnded } from '../steps/environment.ts'
 
@@ -32,7 +32,7 @@ export function environmentBound(
   const { id, status } = state.record
   const tell = terminal.has(status) ? runEnded(environment_id, id, status) : undefined
   if (!engine && !tell) return emptyDecision
-  const on = draft(state, cause)
-  emit(on, 'environment.bound', { note: { ...(engine && { engine }), ...(tell && { tell }) } })
-  return withoutReply(on)
+  const draft = newDraft(state, cause)
+  emit(draft, 'environment.bound', { note: { ...(engine && { engine }), ...(tell && { tell }) } })
+  return withoutReply(draft)
 }

@@ -11,9 +11,9 @@ import { hasRoom, storedSignal } from '../commands/signal.ts'
 import {
   current,
   type Draft,
-  draft,
   emit,
   emptyDecision,
+  newDraft,
   tellInteraction,
   withoutReply,
 } from '../draft.ts'
@@ -40,24 +40,24 @@ export function opened(
   cause: Cause,
 ): Decision<RunEvent, undefined> {
   if (!state) return emptyDecision
-  const on = draft(state, cause)
+  const draft = newDraft(state, cause)
   const open = state.engine.asked ?? []
   if (hasEnded(state) || state.record.cancel_requested)
-    tellInteraction(on, interaction_id, 'interaction.withdraw', { reason: 'the run has ended' })
+    tellInteraction(draft, interaction_id, 'interaction.withdraw', { reason: 'the run has ended' })
   else if (open.length >= MAX_ASKED)
-    tellInteraction(on, interaction_id, 'interaction.withdraw', {
+    tellInteraction(draft, interaction_id, 'interaction.withdraw', {
       reason: `the run has ${MAX_ASKED} open interactions`,
     })
   else if (!hasRoom(state, open.length + 1))
-    tellInteraction(on, interaction_id, 'interaction.withdraw', {
+    tellInteraction(draft, interaction_id, 'interaction.withdraw', {
       reason: 'too many signals of the run wait to be consumed',
     })
   else
-    emit(on, 'interaction.requested', {
+    emit(draft, 'interaction.requested', {
       payload: { interaction_id, ...asked },
       note: { engine: { asked: [...open, interaction_id] } },
     })
-  return withoutReply(on)
+  return withoutReply(draft)
 }
 
 /** Records an answer to an interaction. */
@@ -67,15 +67,15 @@ export function responded(
   cause: Cause,
 ): Decision<RunEvent, undefined> {
   if (!state || hasEnded(state)) return emptyDecision
-  const on = draft(state, cause)
+  const draft = newDraft(state, cause)
   const step = asking(state, answer.interaction_id)?.progress.wait?.step
   if (step === undefined && !state.engine.asked?.includes(answer.interaction_id))
     return emptyDecision
-  emit(on, 'interaction.responded', {
+  emit(draft, 'interaction.responded', {
     ...(step !== undefined && { step }),
     payload: { ...(step !== undefined && { step }), ...answer },
   })
-  return withoutReply(on)
+  return withoutReply(draft)
 }
 
 const asking = (state: RunState, id: string) =>
@@ -89,36 +89,41 @@ export function settled(
 ): Decision<RunEvent, undefined> {
   // A failed run may be retried, and then uses the answers that have arrived in the meantime.
   if (!state || (hasEnded(state) && state.record.status !== 'failed')) return emptyDecision
-  const on = draft(state, cause)
+  const draft = newDraft(state, cause)
   const { asked } = state.engine
   const found = asking(state, ended.interaction_id)
-  on.at = found?.at
-  if (found) resume(on, ended)
-  else if (asked?.includes(ended.interaction_id)) signalled(on, ended, asked)
+  draft.at = found?.at
+  if (found) resume(draft, ended)
+  else if (asked?.includes(ended.interaction_id)) signalled(draft, ended, asked)
   else return emptyDecision
-  return withoutReply(on)
+  return withoutReply(draft)
 }
 
-function resume(on: Draft, ended: Told<'interaction.settled'>): void {
-  const step = current(on)?.step
+function resume(draft: Draft, ended: Told<'interaction.settled'>): void {
+  const step = current(draft)?.step
   if (step?.kind !== 'interaction' && step?.kind !== 'check') return
-  on.why = { reason: `interaction ${ended.status}`, interaction_id: ended.interaction_id }
+  draft.why = { reason: `interaction ${ended.status}`, interaction_id: ended.interaction_id }
   if (ended.status === 'expired')
-    endWait(on, 'wait.timed_out', { reason: 'expired', interaction_id: ended.interaction_id })
-  else endWait(on, 'wait.resumed', { payload: outputOf(ended) })
-  resumeStep(on)
+    endWait(draft, 'wait.timed_out', { reason: 'expired', interaction_id: ended.interaction_id })
+  else endWait(draft, 'wait.resumed', { payload: outputOf(ended) })
+  resumeStep(draft)
   if (ended.invalid)
-    failStep(on, { error_type: 'interaction_invalid', error: `targets: ${ended.reason}` }, true)
-  else if (step.kind === 'check') settleGate(on, ended)
-  else finish(on, step, ended)
-  advance(on)
+    failStep(draft, { error_type: 'interaction_invalid', error: `targets: ${ended.reason}` }, true)
+  else if (step.kind === 'check') settleGate(draft, ended)
+  else finish(draft, step, ended)
+  advance(draft)
 }
 
-function signalled(on: Draft, ended: Told<'interaction.settled'>, asked: readonly string[]): void {
-  const stored = storedSignal(on.cause, ended.signal_name, outputOf(ended))
-  emit(on, 'interaction.settled', {
+function signalled(
+  draft: Draft,
+  ended: Told<'interaction.settled'>,
+  asked: readonly string[],
+): void {
+  const stored = storedSignal(draft.cause, ended.signal_name, outputOf(ended))
+  emit(draft, 'interaction.settled', {
     note: { engine: { asked: asked.filter((id) => id !== ended.interaction_id) }, store: stored },
   })
-  on.why = { reason: 'signal', signal_name: ended.signal_name }
-  if (!hasEnded(on.state) && !on.state.record.cancel_requested && offer(on, stored)) advance(on)
+  draft.why = { reason: 'signal', signal_name: ended.signal_name }
+  if (!hasEnded(draft.state) && !draft.state.record.cancel_requested && offer(draft, stored))
+    advance(draft)
 }

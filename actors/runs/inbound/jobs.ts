@@ -7,7 +7,7 @@ import type { RunCommands } from '../../../protocol/internal.ts'
 import { extended } from '../../../protocol/rules/extended.ts'
 import type { RunEvent } from '../../../protocol/runs/events.ts'
 import type { Cause, Decision } from '../../actor.ts'
-import { current, type Draft, draft, emit, emptyDecision, withoutReply } from '../draft.ts'
+import { current, type Draft, emit, emptyDecision, newDraft, withoutReply } from '../draft.ts'
 import { advance } from '../engine/advance.ts'
 import { cancelRun, type RunFault } from '../engine/ending.ts'
 import { leaveBranch } from '../engine/leave-branches.ts'
@@ -31,47 +31,51 @@ export function jobSettled(
 ): Decision<RunEvent, undefined> {
   const at = waitingFor(state, input.job_id, cause)
   if (!at) return openingSettled(state, input, cause) ?? emptyDecision
-  const { on, wait, row, call } = at
-  const cancelled = isCancelling(on.state)
+  const { draft, wait, row, call } = at
+  const cancelled = isCancelling(draft.state)
   const attempt = Math.max(row.attempt, wait.base + input.attempt)
   const log = extended(call, { attempt, ...worker(input) })
   if (input.outcome === 'completed') {
     const result = input.result ?? {}
-    emit(on, 'action.completed', {
+    emit(draft, 'action.completed', {
       step: wait.step,
       payload: extended(log, { result }),
       row: { attempt },
     })
-    on.why = { reason: 'job completed' }
-    endWait(on, 'wait.resumed')
-    resumeStep(on)
-    completeWork(on, result)
+    draft.why = { reason: 'job completed' }
+    endWait(draft, 'wait.resumed')
+    resumeStep(draft)
+    completeWork(draft, result)
   } else if (input.outcome === 'failed' || !cancelled) {
     const fault = faultOf(
       input,
       input.outcome === 'failed' ? 'failed' : 'job_cancelled',
       `The job ${input.outcome === 'failed' ? 'failed' : 'was cancelled'}`,
     )
-    emit(on, 'action.failed', { step: wait.step, payload: { ...log, ...fault }, row: { attempt } })
-    endWait(on, 'wait.closed', { reason: fault.error_type })
-    if (!cancelled) failStep(on, fault, true)
+    emit(draft, 'action.failed', {
+      step: wait.step,
+      payload: { ...log, ...fault },
+      row: { attempt },
+    })
+    endWait(draft, 'wait.closed', { reason: fault.error_type })
+    if (!cancelled) failStep(draft, fault, true)
   }
-  if (cancelled) stopped(on)
-  else advance(on)
-  return withoutReply(on)
+  if (cancelled) stopped(draft)
+  else advance(draft)
+  return withoutReply(draft)
 }
 
 /**
  * Handles the end of a job after cancellation was requested. The run ends unless other work of its
  * branches is still active.
  */
-function stopped(on: Draft): void {
-  if (on.at !== undefined) {
-    leaveBranch(on, on.state.engine.cancel_reason ?? 'the run was cancelled')
-    if (holdsWork(on.state)) return
+function stopped(draft: Draft): void {
+  if (draft.at !== undefined) {
+    leaveBranch(draft, draft.state.engine.cancel_reason ?? 'the run was cancelled')
+    if (holdsWork(draft.state)) return
   }
-  cancelRun(on)
-  advance(on)
+  cancelRun(draft)
+  advance(draft)
 }
 
 /** Records a failed or lost attempt of a job that the queue repeats. */
@@ -82,7 +86,7 @@ export function jobRetried(
 ): Decision<RunEvent, undefined> {
   const at = waitingFor(state, input.job_id, cause)
   if (!at || input.attempt <= (at.wait.retried ?? 0)) return emptyDecision
-  const { on, wait, call } = at
+  const { draft, wait, call } = at
   const lost = input.reason === 'lease_expired'
   const fault = faultOf(
     input,
@@ -93,11 +97,11 @@ export function jobRetried(
   // recoveries, each of which creates a new job.
   const attempt = wait.base + input.attempt
   const max_attempts = wait.base + input.max_attempts
-  emit(on, 'action.retried', {
+  emit(draft, 'action.retried', {
     step: wait.step,
     payload: { ...call, attempt, max_attempts, ...fault, ...worker(input) },
   })
-  emit(on, 'step.retried', {
+  emit(draft, 'step.retried', {
     step: wait.step,
     row: { attempt: attempt + 1 },
     place: { wait: { ...wait, retried: input.attempt } },
@@ -110,7 +114,7 @@ export function jobRetried(
       ...fault,
     },
   })
-  return withoutReply(on)
+  return withoutReply(draft)
 }
 
 function waitingFor(state: RunState | null, job_id: string, cause: Cause) {
@@ -118,12 +122,12 @@ function waitingFor(state: RunState | null, job_id: string, cause: Cause) {
     state && waitingAt(state, (wait) => wait.kind === 'worker' && wait.job_id === job_id)
   const wait = found?.progress.wait
   if (!state || wait?.kind !== 'worker') return undefined
-  const on = draft(state, cause)
-  on.at = found?.at
-  const at = current(on)
+  const draft = newDraft(state, cause)
+  draft.at = found?.at
+  const at = current(draft)
   if (at?.step.kind !== 'action' || !at.row) return undefined
   return {
-    on,
+    draft,
     wait,
     row: at.row,
     call: { action: at.step.config.action_name, step: wait.step, job_id },

@@ -2,7 +2,7 @@
 import type { RunCommands } from '../../../protocol/internal.ts'
 import type { RunEvent } from '../../../protocol/runs/events.ts'
 import type { Cause, Decision } from '../../actor.ts'
-import { draft, emptyDecision, withoutReply } from '../draft.ts'
+import { emptyDecision, newDraft, withoutReply } from '../draft.ts'
 import { advance } from '../engine/advance.ts'
 import { completeStep, failStep } from '../engine/outcome.ts'
 import { waitingAt } from '../engine/places.ts'
@@ -21,17 +21,17 @@ export function childAnswered(
     waitingAt(state, (wait) => wait.kind === 'loop' && wait.id === wait_id)
   if (!state || !found || (state.record.cancel_requested && !state.engine.ending))
     return emptyDecision
-  const on = draft(state, cause)
-  on.at = found.at
-  on.why = { reason: 'loop', ...(run_id !== undefined && { run_id }) }
+  const draft = newDraft(state, cause)
+  draft.at = found.at
+  draft.why = { reason: 'loop', ...(run_id !== undefined && { run_id }) }
   endWait(
-    on,
+    draft,
     fault ? 'wait.closed' : 'wait.resumed',
     fault ? { reason: fault.error_type } : { run_id },
   )
-  resumeStep(on)
-  if (fault) failStep(on, fault)
-  else completeStep(on, { run_id })
-  advance(on)
-  return withoutReply(on)
+  resumeStep(draft)
+  if (fault) failStep(draft, fault)
+  else completeStep(draft, { run_id })
+  advance(draft)
+  return withoutReply(draft)
 }

@@ -21,9 +21,9 @@ import {
   type AgentWait,
   current,
   type Draft,
-  draft,
   emit,
   emptyDecision,
+  newDraft,
   withoutReply,
 } from '../draft.ts'
 import { advance } from '../engine/advance.ts'
@@ -47,14 +47,14 @@ function waitingFor(
   state: RunState | null,
   holds: (wait: AgentWait) => boolean,
   cause: Cause,
-): { readonly on: Draft; readonly wait: AgentWait } | undefined {
+): { readonly draft: Draft; readonly wait: AgentWait } | undefined {
   const found =
     state && !hasEnded(state) && waitingAt(state, (wait) => wait.kind === 'agent' && holds(wait))
   if (!state || !found) return undefined
-  const on = draft(state, cause)
-  on.at = found.at
-  const wait = turnWait(on)
-  return wait && { on, wait }
+  const draft = newDraft(state, cause)
+  draft.at = found.at
+  const wait = turnWait(draft)
+  return wait && { draft, wait }
 }
 const types: Readonly<Record<ActorOf['principal_type'], TurnWork['asker']['type']>> = {
   human: 'user',
@@ -86,19 +86,19 @@ export function turnDefined(
     (wait) => wait.turn_id === turn_id && wait.job_id !== undefined,
     cause,
   )
-  if (!found || (found.on.state.record.cancel_requested && !found.on.state.engine.ending))
+  if (!found || (found.draft.state.record.cancel_requested && !found.draft.state.engine.ending))
     return emptyDecision
   const {
-    on,
+    draft,
     wait: { job_id: _, ...wait },
   } = found
-  const kept = bundle && getOwn(on.state.bundles ?? {}, bundle.agent_id)
+  const kept = bundle && getOwn(draft.state.bundles ?? {}, bundle.agent_id)
   if (kept && !isSameBundle(kept, bundle))
     return refuse('conflict', { agent_id: bundle.agent_id }, 'The run keeps another definition.')
-  const { step, row } = current(on) ?? {}
+  const { step, row } = current(draft) ?? {}
   const {
     record: { id: run_id, loop_id },
-  } = on.state
+  } = draft.state
   const { agent_id } = defined.definition
   const output_schema =
     step?.kind === 'check'
@@ -113,11 +113,11 @@ export function turnDefined(
     ...(loop_id !== undefined && { loop_id }),
     attempt: row?.attempt ?? 1,
     content: [{ type: 'text', text: String(row?.inputs?.['instructions'] ?? '') }],
-    asker: askerOf(on.state),
-    causation: causeOf(on.state),
+    asker: askerOf(draft.state),
+    causation: causeOf(draft.state),
     ...(output_schema && { output_schema }),
   }
-  emit(on, 'turn.opened', {
+  emit(draft, 'turn.opened', {
     step: wait.step,
     payload: { step: wait.step, agent_id, session_id, turn_id, attempt: opening.attempt },
     row: { agent_id, session_id },
@@ -127,7 +127,7 @@ export function turnDefined(
       ...(bundle && !kept && { bundle }),
     },
   })
-  return withoutReply(on)
+  return withoutReply(draft)
 }
 
 /**
@@ -141,13 +141,13 @@ export function openingSettled(
 ): Decision<RunEvent, undefined> | undefined {
   const found = waitingFor(state, (wait) => wait.job_id === job_id, cause)
   if (!found) return undefined
-  settle(found.on, found.wait, {
+  settle(found.draft, found.wait, {
     status: 'failed',
     error_type: outcome === 'failed' ? (error_type ?? 'agent_unavailable') : 'agent_unavailable',
     error: error_message ?? 'The definition of the turn could not be loaded',
   })
-  advance(found.on)
-  return withoutReply(found.on)
+  advance(found.draft)
+  return withoutReply(found.draft)
 }
 
 /**
@@ -165,47 +165,48 @@ export function turnSettled(
     cause,
   )
   if (!found) return emptyDecision
-  const { on, wait } = found
-  const { cancel_reason } = on.state.engine
-  if (!isCancelling(on.state)) {
-    if (report.again) askAgain(on, wait)
+  const { draft, wait } = found
+  const { cancel_reason } = draft.state.engine
+  if (!isCancelling(draft.state)) {
+    if (report.again) askAgain(draft, wait)
     else {
-      settle(on, wait, report)
-      advance(on)
+      settle(draft, wait, report)
+      advance(draft)
     }
-    return withoutReply(on)
+    return withoutReply(draft)
   }
-  if (report.status === 'completed' && current(on)?.step.kind === 'agent') settle(on, wait, report)
-  else if (on.at === undefined) endWait(on, 'wait.closed', { reason: 'cancelled' })
-  if (on.at !== undefined) leaveBranch(on, cancel_reason ?? 'the run was cancelled')
-  if (!holdsWork(on.state)) {
-    cancelRun(on)
-    advance(on)
+  if (report.status === 'completed' && current(draft)?.step.kind === 'agent')
+    settle(draft, wait, report)
+  else if (draft.at === undefined) endWait(draft, 'wait.closed', { reason: 'cancelled' })
+  if (draft.at !== undefined) leaveBranch(draft, cancel_reason ?? 'the run was cancelled')
+  if (!holdsWork(draft.state)) {
+    cancelRun(draft)
+    advance(draft)
   }
-  return withoutReply(on)
+  return withoutReply(draft)
 }
 
-function settle(on: Draft, wait: AgentWait, report: Report): void {
+function settle(draft: Draft, wait: AgentWait, report: Report): void {
   const { status, output, text = '' } = report
-  const { step, row } = current(on) ?? {}
-  on.why = { reason: `turn ${status}`, turn_id: wait.turn_id }
-  endWait(on, status === 'completed' ? 'wait.resumed' : 'wait.closed', {
+  const { step, row } = current(draft) ?? {}
+  draft.why = { reason: `turn ${status}`, turn_id: wait.turn_id }
+  endWait(draft, status === 'completed' ? 'wait.resumed' : 'wait.closed', {
     turn_id: wait.turn_id,
     status,
   })
-  resumeStep(on)
+  resumeStep(draft)
   const fault = {
     error_type: report.error_type ?? (status === 'cancelled' ? 'turn_cancelled' : 'turn_failed'),
     error: report.error ?? `The turn ${status === 'cancelled' ? 'was cancelled' : 'failed'}`,
   }
   if (report.stalled)
-    emit(on, 'run.progress_stalled', {
+    emit(draft, 'run.progress_stalled', {
       step: wait.step,
       payload: { step: wait.step, ...report.stalled, attempt: row?.attempt ?? 1 },
-      note: { about: aboutOf(on.state) },
+      note: { about: aboutOf(draft.state) },
     })
   if (step?.kind === 'check')
-    recordVerdict(on, step, wait, status === 'completed' ? (output ?? {}) : fault)
-  else if (status === 'completed') completeWork(on, output ?? { text })
-  else failStep(on, fault, false, {}, report.stalled ? 'progress_stalled' : undefined)
+    recordVerdict(draft, step, wait, status === 'completed' ? (output ?? {}) : fault)
+  else if (status === 'completed') completeWork(draft, output ?? { text })
+  else failStep(draft, fault, false, {}, report.stalled ? 'progress_stalled' : undefined)
 }

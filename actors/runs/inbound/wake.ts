@@ -8,9 +8,9 @@ import type { Cause, Decision } from '../../actor.ts'
 import {
   current,
   type Draft,
-  draft,
   emit,
   emptyDecision,
+  newDraft,
   progressOf,
   withdraw,
   withoutReply,
@@ -42,62 +42,62 @@ export function wake(
   cause: Cause,
 ): Decision<RunEvent, undefined> {
   if (!state || hasEnded(state)) return emptyDecision
-  const on = draft(state, cause)
+  const draft = newDraft(state, cause)
   const { more_at, ending } = state.engine
   const more = (more_at ?? Infinity) <= cause.at
-  if (more) emit(on, 'run.paused', { note: { engine: { more_at: null } } })
+  if (more) emit(draft, 'run.paused', { note: { engine: { more_at: null } } })
   if (state.record.cancel_requested && !ending) {
-    if (more) stopRun(on)
-    return withoutReply(on)
+    if (more) stopRun(draft)
+    return withoutReply(draft)
   }
-  if (isWallClockPassed(on)) exceedWallClock(on)
+  if (isWallClockPassed(draft)) exceedWallClock(draft)
   let moved = more
-  for (const [at, { wait }] of progressesOf(on.state)) {
-    if (hasEnded(on.state) || isFull(on)) break
+  for (const [at, { wait }] of progressesOf(draft.state)) {
+    if (hasEnded(draft.state) || isFull(draft)) break
     if ((wait?.due ?? Infinity) > cause.at) continue
-    on.at = at
-    if (progressOf(on).wait !== wait) continue
-    end(on)
+    draft.at = at
+    if (progressOf(draft).wait !== wait) continue
+    end(draft)
     moved = true
   }
-  on.at = undefined
-  if (moved || on.events.length > 0) advance(on)
-  return withoutReply(on)
+  draft.at = undefined
+  if (moved || draft.events.length > 0) advance(draft)
+  return withoutReply(draft)
 }
 
 /** Performs a cancellation that the parent or the loop requested in an earlier commit. */
-function stopRun(on: Draft): void {
-  stopWork(on)
-  if (holdsWork(on.state)) return
-  cancelRun(on)
-  advance(on)
+function stopRun(draft: Draft): void {
+  stopWork(draft)
+  if (holdsWork(draft.state)) return
+  cancelRun(draft)
+  advance(draft)
 }
 
 /** Ends the current wait, which is due. */
-function end(on: Draft): void {
-  const { wait } = progressOf(on)
+function end(draft: Draft): void {
+  const { wait } = progressOf(draft)
   if (!wait) return
   const sleeps = wait.kind === 'timer' && !wait.times_out
   if (sleeps || wait.kind === 'retry' || wait.kind === 'pause') {
-    on.why = { reason: wait.kind }
-    endWait(on, 'wait.resumed')
-    resumeStep(on)
-    if (sleeps) completeStep(on, {})
+    draft.why = { reason: wait.kind }
+    endWait(draft, 'wait.resumed')
+    resumeStep(draft)
+    if (sleeps) completeStep(draft, {})
     return
   }
-  const { at } = on
+  const { at } = draft
   const fault = timeout(wait.step)
-  if (at === undefined) leaveBranches(on, fault.error)
-  on.at = at
-  abandonWork(on, fault)
-  withdraw(on, fault.error)
-  endWait(on, 'wait.timed_out', { reason: fault.error_type })
-  on.why = { reason: 'timeout' }
-  if (current(on)?.step.timeout?.on_timeout !== 'continue') {
-    failStep(on, fault, wait.kind === 'worker')
-    if (on.events.at(-1)?.type === 'step.retried') on.why = { reason: 'retry' }
+  if (at === undefined) leaveBranches(draft, fault.error)
+  draft.at = at
+  abandonWork(draft, fault)
+  withdraw(draft, fault.error)
+  endWait(draft, 'wait.timed_out', { reason: fault.error_type })
+  draft.why = { reason: 'timeout' }
+  if (current(draft)?.step.timeout?.on_timeout !== 'continue') {
+    failStep(draft, fault, wait.kind === 'worker')
+    if (draft.events.at(-1)?.type === 'step.retried') draft.why = { reason: 'retry' }
     return
   }
-  resumeStep(on)
-  completeStep(on, { timed_out: true })
+  resumeStep(draft)
+  completeStep(draft, { timed_out: true })
 }

@@ -8,7 +8,7 @@ import type { RunCommands } from '../../../protocol/internal.ts'
 import { creditsOf } from '../../../protocol/loops/credits.ts'
 import type { RunEvent } from '../../../protocol/runs/events.ts'
 import type { Cause, Decision } from '../../actor.ts'
-import { draft, emit, emptyDecision, tellLoop, withoutReply } from '../draft.ts'
+import { emit, emptyDecision, newDraft, tellLoop, withoutReply } from '../draft.ts'
 import { advance } from '../engine/advance.ts'
 import { waitingAt } from '../engine/places.ts'
 import { stopIfOverspent } from '../limits.ts'
@@ -37,7 +37,7 @@ export function recordUsage(
     ends = false,
   } = usage
   if (!state || state.engine.usages?.includes(usage_id)) return emptyDecision
-  const on = draft(state, cause)
+  const draft = newDraft(state, cause)
   const spent = Math.round((state.record.credit_spent ?? 0) * 1000) + counted
   const payload = {
     category,
@@ -47,7 +47,7 @@ export function recordUsage(
     credit_spent: creditsOf(spent),
     ...(step_key !== undefined && { step_id: `${state.record.id}:${step_key}` }),
   }
-  emit(on, 'usage.recorded', {
+  emit(draft, 'usage.recorded', {
     ...(step_key !== undefined && { step: step_key }),
     payload,
     usage: {
@@ -66,13 +66,13 @@ export function recordUsage(
   })
   const continues = !ends && isAgentActive(state)
   if (counted > 0)
-    tellLoop(on, 'run.spent', {
+    tellLoop(draft, 'run.spent', {
       run_id: state.record.id,
       milli: counted,
       ...(continues && { continues }),
     })
-  if (continues && stopIfOverspent(on)) advance(on)
-  return withoutReply(on)
+  if (continues && stopIfOverspent(draft)) advance(draft)
+  return withoutReply(draft)
 }
 
 /** Whether a limit may end the run now because its agent continues. */
@@ -94,9 +94,9 @@ export function halt(
   if (!state || hasEnded(state)) return emptyDecision
   const isReleased = until !== undefined && until <= cause.at
   if (isReleased && !state.engine.spent_out) return emptyDecision
-  const on = draft(state, cause)
+  const draft = newDraft(state, cause)
   const spent_out = isReleased ? null : { used, limit, ...(until !== undefined && { until }) }
-  emit(on, 'run.held', { note: { engine: { spent_out } } })
-  if (continues && isAgentActive(state) && stopIfOverspent(on)) advance(on)
-  return withoutReply(on)
+  emit(draft, 'run.held', { note: { engine: { spent_out } } })
+  if (continues && isAgentActive(state) && stopIfOverspent(draft)) advance(draft)
+  return withoutReply(draft)
 }

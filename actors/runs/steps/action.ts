@@ -34,32 +34,32 @@ export type ActionStep = Extract<Step, { kind: 'action' }>
 const FENCED = { environment: { fence: Number.MAX_SAFE_INTEGER } }
 
 /** Requests the action, and waits for its result. */
-export function executeAction(on: Draft, step: ActionStep): void {
-  const prepared = preparationAt(on)
+export function executeAction(draft: Draft, step: ActionStep): void {
+  const prepared = preparationAt(draft)
   if (prepared && 'fault' in prepared) {
-    failStep(on, { error_type: 'repository_unknown', error: prepared.fault }, true)
+    failStep(draft, { error_type: 'repository_unknown', error: prepared.fault }, true)
     return
   }
-  const environment = actionEnvironment(on.state, step.config)
+  const environment = actionEnvironment(draft.state, step.config)
   if (environment && 'error' in environment) {
-    failStep(on, environment, true)
+    failStep(draft, environment, true)
     return
   }
   const declared = step.config.parameters ?? {}
   const parameters = prepared
     ? { ...prepared }
-    : on.state.engine.invoked || isLiteral(declared)
+    : draft.state.engine.invoked || isLiteral(declared)
       ? declared
-      : (renderText(declared, expressionScope(on)) as JsonObject)
+      : (renderText(declared, expressionScope(draft)) as JsonObject)
   const spec = { ...specOf(step, parameters), ...(environment && FENCED) }
   const size = sizeOf(JSON.stringify(spec), sizes.spec)
   if (size <= sizes.spec)
     if (environment || publishedHandle(step.config.action_name) === undefined)
-      call(on, step, parameters, environment)
-    else callWorkflow(on, step, parameters)
+      call(draft, step, parameters, environment)
+    else callWorkflow(draft, step, parameters)
   else
     failStep(
-      on,
+      draft,
       {
         error_type: 'job_spec_too_large',
         error: `The job has ${size} bytes with its rendered parameters; at most ${sizes.spec} are allowed`,
@@ -72,36 +72,36 @@ export function executeAction(on: Draft, step: ActionStep): void {
  * Runs the published workflow that the action refers to as a child run, whose result becomes the
  * result of the step.
  */
-function callWorkflow(on: Draft, step: ActionStep, parameters: JsonObject): void {
-  const { key, row } = current(on) ?? {}
+function callWorkflow(draft: Draft, step: ActionStep, parameters: JsonObject): void {
+  const { key, row } = current(draft) ?? {}
   const action = step.config.action_name
-  const child = isDeepest(on) ? tooDeep : childOf(on, action, parameters, {})
+  const child = isDeepest(draft) ? tooDeep : childOf(draft, action, parameters, {})
   if ('error' in child) {
-    failStep(on, child, true)
+    failStep(draft, child, true)
     return
   }
-  const run_id = on.cause.mint('run')
-  emit(on, 'action.called', {
+  const run_id = draft.cause.mint('run')
+  emit(draft, 'action.called', {
     ...(key !== undefined && { step: key }),
     payload: { action, step: key, parameters, run_id, attempt: row?.attempt ?? 1 },
   })
-  startChild(on, child, true, dueOf(on, step), run_id)
+  startChild(draft, child, true, dueOf(draft, step), run_id)
 }
 
 function call(
-  on: Draft,
+  draft: Draft,
   step: ActionStep,
   parameters: JsonObject,
   environment: TurnEnvironment | undefined,
 ): void {
-  const at = current(on)
+  const at = current(draft)
   if (!at?.row) return
   const { key, row } = at
-  const job_id = on.cause.mint('job')
+  const job_id = draft.cause.mint('job')
   const action = step.config.action_name
-  const due = dueOf(on, step)
-  const note = ownUse(on.state, environment)
-  emit(on, 'action.called', {
+  const due = dueOf(draft, step)
+  const note = ownUse(draft.state, environment)
+  emit(draft, 'action.called', {
     step: key,
     payload: { action, step: key, parameters, job_id, attempt: row.attempt },
     ...(note.engine && { note }),
@@ -109,29 +109,29 @@ function call(
   const wait: OpenWait = {
     kind: 'worker',
     step: key,
-    id: on.cause.mint('wait'),
+    id: draft.cause.mint('wait'),
     job_id,
     base: row.attempt - 1,
     ...(due !== undefined && { due }),
   }
   suspend(
-    on,
+    draft,
     wait,
-    { job_id, action, queue: on.state.record.queue, subject: job_id },
+    { job_id, action, queue: draft.state.record.queue, subject: job_id },
     { job_id, inputs: parameters, waiting_on: null },
   )
-  tellQueue(on, 'queue.enqueue', jobOf(on, step, key, job_id, environment))
+  tellQueue(draft, 'queue.enqueue', jobOf(draft, step, key, job_id, environment))
 }
 
 function jobOf(
-  on: Draft,
+  draft: Draft,
   step: ActionStep,
   key: string,
   id: string,
   environment: TurnEnvironment | undefined,
 ): { job: JobHeader; record: Job } {
-  const { record: run, engine } = on.state
-  const attempts = attemptsOf(step) - progressOf(on).tries + 1
+  const { record: run, engine } = draft.state
+  const attempts = attemptsOf(step) - progressOf(draft).tries + 1
   const { action_name, execution_location } = step.config
   const { priority, fairness_key } = engine
   const origin = engine.invoked ? 'direct_action_invoke' : 'loop_action_step'
@@ -150,7 +150,7 @@ function jobOf(
     priority,
     max_attempts: attempts,
     fairness_key: fairness_key ?? '',
-    enqueued_at: on.cause.at,
+    enqueued_at: draft.cause.at,
     max_losses: attempts,
   }
   const record: Writable<Job> = {
@@ -168,8 +168,8 @@ function jobOf(
     status: 'queued',
     claim_attempt: 0,
     cancel_requested: false,
-    created_at: now(on),
-    updated_at: now(on),
+    created_at: now(draft),
+    updated_at: now(draft),
   }
   if (environment) {
     job.environment_id = record.environment_id = environment.id
@@ -187,13 +187,14 @@ type Writable<T> = { -readonly [K in keyof T]: T[K] }
 /**
  * Stops the job or the child run that the current step waits for, if any. The caller ends the wait.
  */
-export function abandonWork(on: Draft, fault: RunFault): void {
-  const at = current(on)
-  const { wait } = progressOf(on)
-  if (wait?.kind === 'run') tellRun(on, wait.run_id, 'child.cancel', { reason: fault.error_type })
+export function abandonWork(draft: Draft, fault: RunFault): void {
+  const at = current(draft)
+  const { wait } = progressOf(draft)
+  if (wait?.kind === 'run')
+    tellRun(draft, wait.run_id, 'child.cancel', { reason: fault.error_type })
   if (wait?.kind !== 'worker' || at?.step.kind !== 'action') return
-  tellQueue(on, 'queue.cancel', { job_ids: [wait.job_id], reason: fault.error_type })
-  emit(on, 'action.failed', {
+  tellQueue(draft, 'queue.cancel', { job_ids: [wait.job_id], reason: fault.error_type })
+  emit(draft, 'action.failed', {
     step: wait.step,
     payload: {
       action: at.step.config.action_name,

@@ -37,33 +37,33 @@ function faultOf(question: InteractionQuestion): string | undefined {
  * @param given the rendered targets.
  */
 export function ask(
-  on: Draft,
+  draft: Draft,
   step: Step,
   given: readonly unknown[],
   question: Omit<InteractionQuestion, 'target_user_ids'>,
 ): void {
-  const key = current(on)?.key ?? ''
+  const key = current(draft)?.key ?? ''
   const targets = [
     ...new Set(given.filter((target) => typeof target === 'string' && target !== '')),
   ] as string[]
   const asked: InteractionQuestion = { ...question, target_user_ids: targets }
   const error = faultOf(asked)
   if (error !== undefined) {
-    failStep(on, { error_type: 'interaction_invalid', error }, true)
+    failStep(draft, { error_type: 'interaction_invalid', error }, true)
     return
   }
   const { kind: protocol, title, expires_at } = asked
-  const interaction_id = on.cause.mint('interaction')
-  const due = dueOf(on, step)
+  const interaction_id = draft.cause.mint('interaction')
+  const due = dueOf(draft, step)
   const wait: OpenWait = {
     kind: 'interaction',
     step: key,
-    id: on.cause.mint('wait'),
+    id: draft.cause.mint('wait'),
     interaction_id,
     ...(due !== undefined && { due }),
   }
   const until = expires_at !== undefined && { expires_at }
-  emit(on, 'interaction.requested', {
+  emit(draft, 'interaction.requested', {
     step: key,
     payload: { step: key, interaction_id, protocol, targets, title, ...until },
   })
@@ -78,16 +78,16 @@ export function ask(
     interaction_id,
   }
   suspend(
-    on,
+    draft,
     wait,
     { interaction_id, subject: interaction_id, protocol, targets, ...until },
     { inputs: { ...asked }, waiting_on },
   )
-  tellInteraction(on, interaction_id, 'interaction.open', {
+  tellInteraction(draft, interaction_id, 'interaction.open', {
     ...asked,
-    run_id: on.state.record.id,
+    run_id: draft.state.record.id,
     signal_name: `interaction.${key}`,
     step: key,
-    ...causeOf(on.state),
+    ...causeOf(draft.state),
   } satisfies InteractionOpening)
 }

@@ -49,32 +49,32 @@ interface Asked extends Pick<TurnWanted, 'agent' | 'session'> {
 const MAX_ATTEMPTS = 10
 
 /** Requests a turn of the agent, and waits for its answer. */
-export function executeAgent(on: Draft, step: AgentStep): void {
-  const agent = step.config.agent_id ?? on.state.engine.agent_id
-  const instructions = String(renderText(step.config.instructions, expressionScope(on)))
+export function executeAgent(draft: Draft, step: AgentStep): void {
+  const agent = step.config.agent_id ?? draft.state.engine.agent_id
+  const instructions = String(renderText(step.config.instructions, expressionScope(draft)))
   if (agent === undefined)
     return void failStep(
-      on,
+      draft,
       { error_type: 'agent_not_found', error: 'No agent is specified' },
       true,
     )
   if (instructions.trim() === '')
     return void failStep(
-      on,
+      draft,
       { error_type: 'instructions_empty', error: 'The instructions are empty' },
       true,
     )
-  const session = sessionFor(on, step, agent)
+  const session = sessionFor(draft, step, agent)
   if (session.name.length > limits.session_key)
     return void failStep(
-      on,
+      draft,
       {
         error_type: 'session_invalid',
         error: `The name of a session has at most ${limits.session_key} characters`,
       },
       true,
     )
-  askAgent(on, step, { agent, instructions, session })
+  askAgent(draft, step, { agent, instructions, session })
 }
 
 /**
@@ -83,35 +83,35 @@ export function executeAgent(on: Draft, step: AgentStep): void {
  * @param detail the results of a check so far.
  */
 export function askAgent(
-  on: Draft,
+  draft: Draft,
   step: Step,
   asked: Asked,
   judges?: number,
   detail?: JsonObject,
 ): void {
-  const { key = '' } = current(on) ?? {}
-  const [turn_id, job_id] = [on.cause.mint('turn'), on.cause.mint('job')]
-  const due = dueOf(on, step)
+  const { key = '' } = current(draft) ?? {}
+  const [turn_id, job_id] = [draft.cause.mint('turn'), draft.cause.mint('job')]
+  const due = dueOf(draft, step)
   const wait: AgentWait = {
     kind: 'agent',
     step: key,
-    id: on.cause.mint('wait'),
+    id: draft.cause.mint('wait'),
     turn_id,
     job_id,
     ...(judges !== undefined && { judges }),
     ...(due !== undefined && { due }),
   }
   const note = ownUse(
-    on.state,
-    asked.agent === undefined ? undefined : turnEnvironment(on.state).environment,
+    draft.state,
+    asked.agent === undefined ? undefined : turnEnvironment(draft.state).environment,
   )
-  emit(on, 'turn.asked', {
-    run: { agent_turns_used: (on.state.record.agent_turns_used ?? 0) + 1 },
+  emit(draft, 'turn.asked', {
+    run: { agent_turns_used: (draft.state.record.agent_turns_used ?? 0) + 1 },
     ...(note.engine && { note }),
   })
   const whom = asked.agent === undefined ? 'the reviewer' : `the agent ${asked.agent}`
   suspend(
-    on,
+    draft,
     wait,
     { subject: turn_id, ...(asked.agent !== undefined && { agent_id: asked.agent }) },
     {
@@ -123,27 +123,27 @@ export function askAgent(
       waiting_on: { kind: 'agent', reason: `Waits for ${whom}`, step_key: key },
     },
   )
-  tellOpenings(on, 'queue.enqueue', jobOf(on, key, job_id))
+  tellOpenings(draft, 'queue.enqueue', jobOf(draft, key, job_id))
 }
 /** Requests another lookup of the turn, because its session ended before the turn began. */
-export function askAgain(on: Draft, { session_id: _, ...wait }: AgentWait): void {
-  const job_id = on.cause.mint('job')
-  emit(on, 'turn.asked', {
+export function askAgain(draft: Draft, { session_id: _, ...wait }: AgentWait): void {
+  const job_id = draft.cause.mint('job')
+  emit(draft, 'turn.asked', {
     step: wait.step,
     row: { session_id: null },
     place: { wait: { ...wait, job_id } },
   })
-  tellOpenings(on, 'queue.enqueue', jobOf(on, wait.step, job_id))
+  tellOpenings(draft, 'queue.enqueue', jobOf(draft, wait.step, job_id))
 }
 
-function jobOf(on: Draft, key: string, id: string): ReturnType<typeof serviceJob> {
+function jobOf(draft: Draft, key: string, id: string): ReturnType<typeof serviceJob> {
   const {
     record: { id: run_id },
     engine: { priority, fairness_key = '' },
-  } = on.state
+  } = draft.state
   return serviceJob(
     OPENINGS,
-    on.cause.at,
+    draft.cause.at,
     { id, priority, fairness_key, max_attempts: MAX_ATTEMPTS, max_losses: MAX_ATTEMPTS },
     { kind: 'opening' },
     { run_id, step_id: `${run_id}:${key}`, step_key: key },
@@ -157,18 +157,18 @@ function jobOf(on: Draft, key: string, id: string): ReturnType<typeof serviceJob
 export const scopeOf = ({ record: { id, loop_id, definition_id } }: RunState): string =>
   loop_id ?? (definition_id || id)
 function sessionFor(
-  on: Draft,
+  draft: Draft,
   { name: step_name, kind, config }: AgentStep,
   agent: string,
 ): TurnWanted['session'] {
-  const { record, spec, engine } = on.state
+  const { record, spec, engine } = draft.state
   const { scope, name, title, visibility, compaction_policy } = {
     ...spec.defaults?.agent_session,
     ...config.session,
   }
-  const { key, row } = current(on) ?? {}
+  const { key, row } = current(draft) ?? {}
   const roots = {
-    ...expressionScope(on),
+    ...expressionScope(draft),
     agent: { id: agent },
     loop: { id: record.loop_id ?? null, name: record.loop_name ?? null },
     source: record.source ?? engine.meta['source'] ?? null,
@@ -179,8 +179,8 @@ function sessionFor(
   const called = text(title).slice(0, limits.title)
   return {
     scope: scope === 'agent' ? 'agent' : 'loop',
-    ref_id: scope === 'agent' ? agent : scopeOf(on.state),
-    name: text(name) || usualName(on.state),
+    ref_id: scope === 'agent' ? agent : scopeOf(draft.state),
+    name: text(name) || usualName(draft.state),
     ...(called !== '' && { title: called }),
     ...(visibility && { visibility }),
     ...(compaction_policy && {
@@ -275,7 +275,7 @@ const boundsOf = ({
   ...(max_turns !== undefined && { max_turns }),
 })
 /** Returns the current step's wait for a turn; undefined if the step does not wait for a turn. */
-export const turnWait = (on: Draft): AgentWait | undefined => {
-  const { wait } = progressOf(on)
+export const turnWait = (draft: Draft): AgentWait | undefined => {
+  const { wait } = progressOf(draft)
   return wait?.kind === 'agent' ? wait : undefined
 }

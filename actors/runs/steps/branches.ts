@@ -20,19 +20,19 @@ const MAX_ITEMS = 10_000
  * Begins the branches. A list without items completes the step immediately. A value that is not a
  * list, or a list with too many items, fails the step.
  */
-export function executeBranches(on: Draft, step: JoinStep): void {
-  const key = current(on)?.key ?? ''
-  const { join: before } = on.state
+export function executeBranches(draft: Draft, step: JoinStep): void {
+  const key = current(draft)?.key ?? ''
+  const { join: before } = draft.state
   if (before)
-    emit(on, 'branches.begun', {
-      note: { join: { next: 0, failed: 0, todo: unfinished(on, before) } },
+    emit(draft, 'branches.begun', {
+      note: { join: { next: 0, failed: 0, todo: unfinished(draft, before) } },
     })
   else {
-    const items = step.kind === 'for_each' ? itemsOf(on, step) : undefined
+    const items = step.kind === 'for_each' ? itemsOf(draft, step) : undefined
     const count = step.kind === 'for_each' ? items?.length : step.config.branches.length
     if (count === undefined || count > MAX_ITEMS) {
       failStep(
-        on,
+        draft,
         {
           error_type: 'items_invalid',
           error:
@@ -45,25 +45,25 @@ export function executeBranches(on: Draft, step: JoinStep): void {
       return
     }
     if (count === 0) {
-      completeStep(on, outputOf(on, step, { count, done: 0, failed: 0 }))
+      completeStep(draft, outputOf(draft, step, { count, done: 0, failed: 0 }))
       return
     }
-    emit(on, 'branches.begun', {
+    emit(draft, 'branches.begun', {
       note: {
         join: { step: key, count, ...(items && { items }), next: 0, done: 0, failed: 0, size: 0 },
       },
     })
   }
-  const count = on.state.join?.count ?? 0
-  const due = dueOf(on, step)
+  const count = draft.state.join?.count ?? 0
+  const due = dueOf(draft, step)
   const wait: OpenWait = {
     kind: 'branches',
     step: key,
-    id: on.cause.mint('wait'),
+    id: draft.cause.mint('wait'),
     ...(due !== undefined && { due }),
   }
   suspend(
-    on,
+    draft,
     wait,
     { count },
     {
@@ -77,17 +77,17 @@ export function executeBranches(on: Draft, step: JoinStep): void {
 }
 
 function itemsOf(
-  on: Draft,
+  draft: Draft,
   { config: { items } }: Extract<JoinStep, { kind: 'for_each' }>,
 ): readonly unknown[] | undefined {
   const list =
     typeof items === 'string'
-      ? evaluate(items, expressionScope(on))
-      : renderNative(items, expressionScope(on))
+      ? evaluate(items, expressionScope(draft))
+      : renderNative(items, expressionScope(draft))
   return Array.isArray(list) ? list : undefined
 }
-const unfinished = (on: Draft, { count }: Join): number[] =>
+const unfinished = (draft: Draft, { count }: Join): number[] =>
   Array.from({ length: count }, (_, index) => index).filter((index) => {
-    const given = yieldOf(on.state, index)
+    const given = yieldOf(draft.state, index)
     return !given || 'fault' in given
   })

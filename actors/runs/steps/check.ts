@@ -42,10 +42,10 @@ export const VERDICT: JsonObject = {
 const MAX_PROMPT_OUTPUT_LENGTH = 65_536
 
 /** Evaluates the assertions, then concludes the check or requests the first judgment. */
-export function executeCheck(on: Draft, step: CheckStep): void {
-  const roots = expressionScope(on)
+export function executeCheck(draft: Draft, step: CheckStep): void {
+  const roots = expressionScope(draft)
   goOn(
-    on,
+    draft,
     step,
     step.config.checks.map((assertion) => evaluated(assertion, roots)),
     0,
@@ -76,27 +76,27 @@ function evaluated(
  * concludes the check.
  * @param from index of the first assertion that is considered.
  */
-function goOn(on: Draft, step: CheckStep, results: readonly Result[], from: number): void {
+function goOn(draft: Draft, step: CheckStep, results: readonly Result[], from: number): void {
   const { on_fail = 'fail', checks } = step.config
   const index = checks.findIndex(({ kind }, i) => i >= from && kind === 'agent')
   const assertion = checks[index]
-  if (!assertion) return void conclude(on, step, results)
+  if (!assertion) return void conclude(draft, step, results)
   // For the first judgment, the limits were already checked when the step began.
-  if (from > 0 && stopAtLimit(on)) return
-  const { key = '', row } = current(on) ?? {}
+  if (from > 0 && stopAtLimit(draft)) return
+  const { key = '', row } = current(draft) ?? {}
   try {
     const session = {
       scope: 'loop' as const,
-      ref_id: scopeOf(on.state),
-      name: `check:${on.state.record.id}:${key}:${index}:${row?.attempt ?? 1}`,
+      ref_id: scopeOf(draft.state),
+      name: `check:${draft.state.record.id}:${key}:${index}:${row?.attempt ?? 1}`,
       title: `Check ${assertion.name}`,
     }
     askAgent(
-      on,
+      draft,
       step,
       {
         ...(assertion.agent !== undefined && { agent: assertion.agent }),
-        instructions: questionOf(assertion, expressionScope(on)),
+        instructions: questionOf(assertion, expressionScope(draft)),
         session,
       },
       index,
@@ -104,7 +104,7 @@ function goOn(on: Draft, step: CheckStep, results: readonly Result[], from: numb
     )
   } catch (error) {
     if (!(error instanceof ExpressionError)) throw error
-    goOn(on, step, having(results, index, { pass: false, error: error.message }), index + 1)
+    goOn(draft, step, having(results, index, { pass: false, error: error.message }), index + 1)
   }
 }
 const having = (results: readonly Result[], index: number, more: JsonObject): Result[] =>
@@ -138,12 +138,12 @@ function questionOf({ prompt = '', evidence = [] }: Assertion, roots: JsonObject
  * rendered, the attempt fails.
  */
 export function recordVerdict(
-  on: Draft,
+  draft: Draft,
   step: CheckStep,
   { judges = 0, turn_id }: AgentWait,
   came: JsonObject | RunFault,
 ): void {
-  const row = current(on)?.row
+  const row = current(draft)?.row
   const results = (row?.verdict_detail?.['checks'] ?? []) as readonly Result[]
   const about = {
     ...(row?.agent_id !== undefined && { agent: row.agent_id }),
@@ -157,43 +157,43 @@ export function recordVerdict(
       ? { ...about, pass, reason }
       : { ...about, pass: false, error: error ?? 'The judge returned no verdict' },
   )
-  catchExpressionFault(on, () => goOn(on, step, answered, judges + 1))
+  catchExpressionFault(draft, () => goOn(draft, step, answered, judges + 1))
 }
 
-function conclude(on: Draft, step: CheckStep, results: readonly Result[]): void {
-  const key = current(on)?.key ?? ''
+function conclude(draft: Draft, step: CheckStep, results: readonly Result[]): void {
+  const key = current(draft)?.key ?? ''
   const { on_fail = 'fail', gate } = step.config
   const failed = results.filter(({ pass }) => pass !== true).map(({ name }) => name)
   const verdict = failed.length === 0 ? ('pass' as const) : ('fail' as const)
   const verdict_detail = { verdict, on_fail, checks: results, failed }
-  emit(on, verdict === 'pass' ? 'check.passed' : 'check.failed', {
+  emit(draft, verdict === 'pass' ? 'check.passed' : 'check.failed', {
     step: key,
     payload: { step: key, ...verdict_detail },
     row: { verdict, verdict_detail },
-    note: { about: aboutOf(on.state) },
+    note: { about: aboutOf(draft.state) },
   })
-  if (verdict === 'pass' || on_fail === 'continue') completeStep(on, verdict_detail)
+  if (verdict === 'pass' || on_fail === 'continue') completeStep(draft, verdict_detail)
   else if (on_fail === 'fail' || !gate)
     failStep(
-      on,
+      draft,
       { error_type: 'check_failed', error: `Failed: ${failed.join(', ')}` },
       !step.retry,
       {},
       'check_failed',
     )
-  else openGate(on, step, gate, failed)
+  else openGate(draft, step, gate, failed)
 }
 
 function openGate(
-  on: Draft,
+  draft: Draft,
   step: CheckStep,
   gate: NonNullable<CheckStep['config']['gate']>,
   failed: readonly string[],
 ): void {
-  const roots = expressionScope(on)
+  const roots = expressionScope(draft)
   const prompt = String(renderText(gate.prompt ?? '', roots)).trim()
   const title = cut(prompt || `Continue although ${failed.join(', ')} failed?`, 512)
-  ask(on, step, (renderNative(gate.targets, roots) as unknown[]).flat(), {
+  ask(draft, step, (renderNative(gate.targets, roots) as unknown[]).flat(), {
     kind: 'request_approval',
     resolution_policy: { type: 'any_of' },
     spec: { mode: 'confirm' },
@@ -236,13 +236,13 @@ export function refuseGate(
  * Returns the verdict of a check whose gate a principal passes by hand, instead of an answer.
  * Returns undefined if the step does not wait for a gate.
  */
-export function overriddenVerdict(on: Draft, reason: string): JsonObject | undefined {
-  const { wait } = progressOf(on)
-  const gate = wait && gateOf(on.state, on.at, wait)
+export function overriddenVerdict(draft: Draft, reason: string): JsonObject | undefined {
+  const { wait } = progressOf(draft)
+  const gate = wait && gateOf(draft.state, draft.at, wait)
   return (
     gate && {
       ...gate.row?.verdict_detail,
-      overridden_by: on.cause.principal.id,
+      overridden_by: draft.cause.principal.id,
       gate: { interaction_id: gate.id, status: 'cancelled', reason },
     }
   )
@@ -253,10 +253,10 @@ export function overriddenVerdict(on: Draft, reason: string): JsonObject | undef
  * it permanently.
  */
 export function settleGate(
-  on: Draft,
+  draft: Draft,
   { status, value, responder, interaction_id, comment, reason }: InteractionSettled,
 ): void {
-  const detail = (current(on)?.row?.verdict_detail ?? {}) as JsonObject
+  const detail = (current(draft)?.row?.verdict_detail ?? {}) as JsonObject
   const gate = {
     interaction_id,
     status,
@@ -270,10 +270,11 @@ export function settleGate(
     ...(responder && value === true && { overridden_by: responder.user_id }),
     gate,
   }
-  if (status === 'completed' && value === true) completeStep(on, verdict_detail, { verdict_detail })
+  if (status === 'completed' && value === true)
+    completeStep(draft, verdict_detail, { verdict_detail })
   else
     failStep(
-      on,
+      draft,
       {
         error_type: 'gate_rejected',
         error:

@@ -60,24 +60,24 @@ export function childOf(
  * @returns the id of the child.
  */
 export function startChild(
-  on: Draft,
+  draft: Draft,
   child: Child,
   waits: boolean,
   due: number | undefined,
-  run_id = on.cause.mint('run'),
+  run_id = draft.cause.mint('run'),
 ): string {
-  const { record, engine } = on.state
-  const key = current(on)?.key ?? ''
+  const { record, engine } = draft.state
+  const key = current(draft)?.key ?? ''
   if (waits) {
     const wait: OpenWait = {
       kind: 'run',
       step: key,
-      id: on.cause.mint('wait'),
+      id: draft.cause.mint('wait'),
       run_id,
       ...(due !== undefined && { due }),
     }
     suspend(
-      on,
+      draft,
       wait,
       { run_id, subject: run_id },
       {
@@ -86,7 +86,7 @@ export function startChild(
       },
     )
   }
-  tellRun(on, run_id, 'child.start', {
+  tellRun(draft, run_id, 'child.start', {
     ...child,
     parent: { run_id: record.id, waits, step: key },
     depth: (engine.depth ?? 0) + 1,
@@ -97,7 +97,7 @@ export function startChild(
     ...(engine.chain && { chain: engine.chain }),
     ...(engine.fairness_key !== undefined && { fairness_key: engine.fairness_key }),
     ...(engine.actor && { actor: engine.actor }),
-    ...initiativeOf(on),
+    ...initiativeOf(draft),
   } satisfies ChildStart)
   return run_id
 }

@@ -28,23 +28,23 @@ import { ask, type InteractionQuestion } from './agent-request.ts'
 export type InteractionStep = Extract<Step, { kind: 'interaction' }>
 
 /** Opens the interaction, and waits for the answer. */
-export function executeInteraction(on: Draft, step: InteractionStep): void {
-  const asked = render(on, step)
+export function executeInteraction(draft: Draft, step: InteractionStep): void {
+  const asked = render(draft, step)
   if ('error' in asked) {
-    failStep(on, asked, true)
+    failStep(draft, asked, true)
     return
   }
   const { target_user_ids: targets, expires_at } = asked
-  if (expires_at !== undefined && (parseTimestamp(expires_at) ?? 0) <= on.cause.at) {
-    finish(on, step, { status: 'expired' })
+  if (expires_at !== undefined && (parseTimestamp(expires_at) ?? 0) <= draft.cause.at) {
+    finish(draft, step, { status: 'expired' })
     return
   }
-  ask(on, step, targets, asked)
+  ask(draft, step, targets, asked)
 }
 
 /** Renders the templates of the question. Returns a fault if the result is invalid. */
-function render(on: Draft, { name, config }: InteractionStep): InteractionQuestion | RunFault {
-  const roots = expressionScope(on)
+function render(draft: Draft, { name, config }: InteractionStep): InteractionQuestion | RunFault {
+  const roots = expressionScope(draft)
   const text = (source: string | undefined): string | undefined =>
     source === undefined ? undefined : String(renderText(source, roots))
   const targets = idsOf(config.targets, roots)
@@ -72,7 +72,7 @@ function render(on: Draft, { name, config }: InteractionStep): InteractionQuesti
   const ends =
     config.expires_at === undefined
       ? lasts
-        ? Math.ceil(on.cause.at + lasts)
+        ? Math.ceil(draft.cause.at + lasts)
         : undefined
       : parseTimestamp(config.expires_at)
   return {
@@ -112,7 +112,7 @@ const titles: Readonly<Record<InteractionStep['config']['protocol'], string>> = 
  * or cancellation.
  */
 export function finish(
-  on: Draft,
+  draft: Draft,
   { config }: InteractionStep,
   ended: Omit<InteractionSettled, 'interaction_id' | 'signal_name'> & {
     readonly interaction_id?: string
@@ -123,11 +123,11 @@ export function finish(
     status === 'expired'
       ? (config.on_expiry ?? 'fail') === 'fail'
       : status === 'cancelled' && config.on_cancel === 'fail'
-  if (!fails) completeStep(on, outputOf(ended))
+  if (!fails) completeStep(draft, outputOf(ended))
   else if (status === 'expired')
-    failStep(on, { error_type: 'interaction_expired', error: 'No answer arrived in time' })
+    failStep(draft, { error_type: 'interaction_expired', error: 'No answer arrived in time' })
   else
-    failStep(on, {
+    failStep(draft, {
       error_type: 'interaction_cancelled',
       error:
         reason === undefined

@@ -26,35 +26,35 @@ import { dueOf } from './timeout.ts'
 export type LoopStep = Extract<Step, { kind: 'loop' }>
 
 /** Starts a child run, or requests a run from a loop. */
-export function executeLoop(on: Draft, step: LoopStep): void {
-  const key = current(on)?.key ?? ''
+export function executeLoop(draft: Draft, step: LoopStep): void {
+  const key = current(draft)?.key ?? ''
   if (step.config.loop_id !== undefined) {
-    askLoop(on, step, key, step.config.loop_id)
+    askLoop(draft, step, key, step.config.loop_id)
     return
   }
-  const child = workflowOf(on, step)
+  const child = workflowOf(draft, step)
   if ('error' in child) {
-    failStep(on, child, true)
+    failStep(draft, child, true)
     return
   }
   const waits = step.config.wait === true
-  const run_id = startChild(on, child, waits, dueOf(on, step))
-  if (!waits) completeStep(on, { run_id })
+  const run_id = startChild(draft, child, waits, dueOf(draft, step))
+  if (!waits) completeStep(draft, { run_id })
 }
 
-function askLoop(on: Draft, step: LoopStep, key: string, loop_id: string): void {
-  const { record, engine } = on.state
-  if (isDeepest(on)) {
-    failStep(on, tooDeep, true)
+function askLoop(draft: Draft, step: LoopStep, key: string, loop_id: string): void {
+  const { record, engine } = draft.state
+  if (isDeepest(draft)) {
+    failStep(draft, tooDeep, true)
     return
   }
-  const roots = expressionScope(on)
+  const roots = expressionScope(draft)
   const { event, config } = step.config
-  const due = dueOf(on, step)
+  const due = dueOf(draft, step)
   const wait: OpenWait = {
     kind: 'loop',
     step: key,
-    id: on.cause.mint('wait'),
+    id: draft.cause.mint('wait'),
     loop_id,
     ...(due !== undefined && { due }),
   }
@@ -70,10 +70,10 @@ function askLoop(on: Draft, step: LoopStep, key: string, loop_id: string): void 
     depth: (engine.depth ?? 0) + 1,
     ...(engine.chain && { chain: engine.chain }),
     ...(engine.actor && { actor: engine.actor }),
-    ...initiativeOf(on),
+    ...initiativeOf(draft),
   }
   suspend(
-    on,
+    draft,
     wait,
     { loop_id, subject: loop_id },
     {
@@ -81,17 +81,24 @@ function askLoop(on: Draft, step: LoopStep, key: string, loop_id: string): void 
       waiting_on: { kind: 'run', reason: `Requests a run of the loop ${loop_id}`, step_key: key },
     },
   )
-  emit(on, 'loop.asked', {
+  emit(draft, 'loop.asked', {
     note: { to: { kind: 'loop', id: loop_id }, name: 'loop.ask', input } satisfies Tell as Note,
   })
 }
 
 function workflowOf(
-  on: Draft,
+  draft: Draft,
   { config: { workflow_id = '', event, config } }: LoopStep,
 ): Child | RunFault {
-  if (isDeepest(on)) return tooDeep
-  const roots = expressionScope(on)
-  const input = event ? (renderNative(event, roots) as JsonObject) : (on.state.record.input ?? {})
-  return childOf(on, workflow_id, input, config ? (renderNative(config, roots) as JsonObject) : {})
+  if (isDeepest(draft)) return tooDeep
+  const roots = expressionScope(draft)
+  const input = event
+    ? (renderNative(event, roots) as JsonObject)
+    : (draft.state.record.input ?? {})
+  return childOf(
+    draft,
+    workflow_id,
+    input,
+    config ? (renderNative(config, roots) as JsonObject) : {},
+  )
 }

@@ -13,24 +13,24 @@ export type SleepStep = Extract<Step, { kind: 'sleep' }>
  * Suspends the run until the time of the step, or until the step times out if that is earlier. If
  * the time of the step has already passed, completes the step immediately.
  */
-export function executeSleep(on: Draft, step: SleepStep): void {
+export function executeSleep(draft: Draft, step: SleepStep): void {
   const { duration, until } = step.config
   const time =
     until !== undefined
       ? parseTimestamp(until)
-      : on.cause.at + (parseDuration(duration ?? '0') ?? 0)
-  const end = Math.ceil(time ?? on.cause.at)
-  const timeout = Math.ceil(dueOf(on, step) ?? Infinity)
-  const key = current(on)?.key ?? ''
+      : draft.cause.at + (parseDuration(duration ?? '0') ?? 0)
+  const end = Math.ceil(time ?? draft.cause.at)
+  const timeout = Math.ceil(dueOf(draft, step) ?? Infinity)
+  const key = current(draft)?.key ?? ''
   const at = timestamp(end)
-  if (end <= on.cause.at) completeStep(on, {})
+  if (end <= draft.cause.at) completeStep(draft, {})
   else
     suspend(
-      on,
+      draft,
       {
         kind: 'timer',
         step: key,
-        id: on.cause.mint('wait'),
+        id: draft.cause.mint('wait'),
         due: Math.min(end, timeout),
         ...(timeout < end && { times_out: true }),
       },

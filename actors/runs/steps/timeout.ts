@@ -16,7 +16,9 @@ const CLEANUP = '10m'
  * Returns the time at which a step times out if it begins to wait now, in Unix milliseconds.
  * Returns undefined if the step has no timeout.
  */
-export function dueOf(on: Draft, step: Step): number | undefined {
-  const duration = parseDuration(step.timeout?.duration ?? (on.state.engine.ending ? CLEANUP : '0'))
-  return duration ? on.cause.at + duration : undefined
+export function dueOf(draft: Draft, step: Step): number | undefined {
+  const duration = parseDuration(
+    step.timeout?.duration ?? (draft.state.engine.ending ? CLEANUP : '0'),
+  )
+  return duration ? draft.cause.at + duration : undefined
 }

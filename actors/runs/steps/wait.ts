@@ -28,49 +28,49 @@ export type WaitStep = Extract<Step, { kind: 'wait_for_event' }>
 type EventWait = Extract<OpenWait, { kind: 'event' }>
 
 /** Waits for an event, or continues immediately with a stored signal. */
-export function executeWait(on: Draft, step: WaitStep): void {
-  const key = current(on)?.key ?? ''
+export function executeWait(draft: Draft, step: WaitStep): void {
+  const key = current(draft)?.key ?? ''
   const { event_type, match, source_id, condition } = step.config
-  const roots = expressionScope(on)
+  const roots = expressionScope(draft)
   const source = source_id === undefined ? undefined : String(renderText(source_id, roots))
   const wait: EventWait = {
     kind: 'event',
     step: key,
-    id: on.cause.mint('wait'),
+    id: draft.cause.mint('wait'),
     event_type,
     ...(source !== undefined && { source_id: source }),
     ...(match && { match: renderNative(match, roots) as JsonObject }),
     ...(condition !== undefined && { condition }),
   }
   if (!event_type.startsWith('signal.')) {
-    emit(on, 'wait.asked', { step: key, place: { wait: { ...wait, asked: true } } })
+    emit(draft, 'wait.asked', { step: key, place: { wait: { ...wait, asked: true } } })
     return
   }
-  const timed = timedOf(on, step, wait)
-  const early = on.state.signals.find((signal) => answers(wait, signal, on))
+  const timed = timedOf(draft, step, wait)
+  const early = draft.state.signals.find((signal) => answers(wait, signal, draft))
   if (!early) {
-    suspendFor(on, timed)
+    suspendFor(draft, timed)
     return
   }
-  emit(on, 'wait.opened', {
+  emit(draft, 'wait.opened', {
     step: key,
     payload: { step: key, wait_id: wait.id, wait_kind: wait.kind, ...detailsOf(timed) },
     row: { wait_id: wait.id },
     place: { wait: timed },
   })
-  consume(on, early, step)
+  consume(draft, early, step)
 }
 
 /**
  * Opens the wait of the current step after the matcher has confirmed it. The step's timeout begins
  * now.
  */
-export function openWait(on: Draft, { asked: _, ...wait }: EventWait): void {
-  const step = current(on)?.step
-  if (step) suspendFor(on, timedOf(on, step, wait))
+export function openWait(draft: Draft, { asked: _, ...wait }: EventWait): void {
+  const step = current(draft)?.step
+  if (step) suspendFor(draft, timedOf(draft, step, wait))
 }
-function timedOf(on: Draft, step: Step, wait: EventWait): EventWait {
-  const due = dueOf(on, step)
+function timedOf(draft: Draft, step: Step, wait: EventWait): EventWait {
+  const due = dueOf(draft, step)
   return due === undefined ? wait : { ...wait, due }
 }
 const detailsOf = ({ event_type, source_id, match, condition, due }: EventWait): JsonObject => ({
@@ -81,10 +81,10 @@ const detailsOf = ({ event_type, source_id, match, condition, due }: EventWait):
   ...(condition !== undefined && { condition }),
   ...(due !== undefined && { expires_at: timestamp(due) }),
 })
-function suspendFor(on: Draft, wait: EventWait): void {
+function suspendFor(draft: Draft, wait: EventWait): void {
   const { event_type, due, step: step_key } = wait
   const until = due !== undefined && { until: timestamp(due) }
-  suspend(on, wait, detailsOf(wait), {
+  suspend(draft, wait, detailsOf(wait), {
     waiting_on: {
       kind: event_type.startsWith('signal.') ? 'signal' : 'event',
       event_type,
@@ -99,12 +99,15 @@ function suspendFor(on: Draft, wait: EventWait): void {
  * Delivers a stored signal to the first step that waits for it.
  * @returns whether a step waited for the signal.
  */
-export function offer(on: Draft, signal: PendingSignal): boolean {
-  const found = waitingAt(on.state, (wait) => wait.kind === 'event' && answers(wait, signal, on))
+export function offer(draft: Draft, signal: PendingSignal): boolean {
+  const found = waitingAt(
+    draft.state,
+    (wait) => wait.kind === 'event' && answers(wait, signal, draft),
+  )
   if (!found) return false
-  on.at = found.at
-  const step = current(on)?.step
-  if (step?.kind === 'wait_for_event') consume(on, signal, step)
+  draft.at = found.at
+  const step = current(draft)?.step
+  if (step?.kind === 'wait_for_event') consume(draft, signal, step)
   return true
 }
 
@@ -125,30 +128,31 @@ function holds(wait: EventWait, event: Parameters<typeof fits>[1]): boolean {
   }
 }
 /** Continues the step that waits for an event. */
-export function consumeEvent(on: Draft, { event, meta }: Delivered): void {
-  const step = current(on)?.step
-  if (step?.kind === 'wait_for_event') take(on, { event, meta }, step)
+export function consumeEvent(draft: Draft, { event, meta }: Delivered): void {
+  const step = current(draft)?.step
+  if (step?.kind === 'wait_for_event') take(draft, { event, meta }, step)
 }
 
-const answers = (wait: EventWait, signal: PendingSignal, on: Draft): boolean =>
-  wait.event_type === `signal.${signal.name}` && holds(wait, sourceOf(on.state.record.id, signal))
+const answers = (wait: EventWait, signal: PendingSignal, draft: Draft): boolean =>
+  wait.event_type === `signal.${signal.name}` &&
+  holds(wait, sourceOf(draft.state.record.id, signal))
 
-function consume(on: Draft, signal: PendingSignal, step: WaitStep): void {
-  const { event, meta } = sourceOf(on.state.record.id, signal)
-  take(on, { event, meta }, step, signal.id)
+function consume(draft: Draft, signal: PendingSignal, step: WaitStep): void {
+  const { event, meta } = sourceOf(draft.state.record.id, signal)
+  take(draft, { event, meta }, step, signal.id)
 }
 
 function take(
-  on: Draft,
+  draft: Draft,
   document: { event: JsonObject; meta: JsonObject },
   step: WaitStep,
   signal?: string,
 ): void {
-  const waited = current(on)?.row?.status === 'suspended'
-  endWait(on, 'wait.resumed', { payload: document }, signal)
-  catchExpressionFault(on, () => {
+  const waited = current(draft)?.row?.status === 'suspended'
+  endWait(draft, 'wait.resumed', { payload: document }, signal)
+  catchExpressionFault(draft, () => {
     const mapping = step.config.payload_mapping
-    const run = runRoot(on.state.record, on.state.engine.attempt)
+    const run = runRoot(draft.state.record, draft.state.engine.attempt)
     const output = mapping
       ? Object.fromEntries(
           Object.entries(mapping).map(([name, source]) => [
@@ -157,7 +161,7 @@ function take(
           ]),
         )
       : document
-    if (waited) resumeStep(on)
-    completeStep(on, output)
+    if (waited) resumeStep(draft)
+    completeStep(draft, output)
   })
 }

@@ -17,7 +17,16 @@ import {
   type SessionNudge,
 } from '../../../protocol/sessions/schema.ts'
 import type { Cause, Decision } from '../../actor.ts'
-import { type Draft, draft, emit, liveSession, now, recordOf, turnOf, withReply } from '../draft.ts'
+import {
+  type Draft,
+  emit,
+  liveSession,
+  newDraft,
+  now,
+  recordOf,
+  turnOf,
+  withReply,
+} from '../draft.ts'
 import { recall } from '../history/remembered.ts'
 import {
   isFull,
@@ -77,18 +86,18 @@ export const nudge =
         { limit: limits.turns },
         'The session has the maximum number of unfinished turns and waiting nudges.',
       )
-    const on = draft(session, cause, brand)
+    const draft = newDraft(session, cause, brand)
     const id = cause.mint('nudge')
     const asker = { id: cause.principal.id, type: cause.principal.type }
     const base = {
       id,
       content: input.content,
       sender_principal_id: cause.principal.id,
-      created_at: now(on),
+      created_at: now(draft),
     }
     const asking: TurnRequest = { asker, definition, metadata: input.metadata }
     if (!target) {
-      const { turn_id, after_sequence } = admitNudge(on, id, input.content, asking)
+      const { turn_id, after_sequence } = admitNudge(draft, id, input.content, asking)
       const kept: NudgeWork = {
         turn_id,
         delivery: 'new_turn',
@@ -98,21 +107,21 @@ export const nudge =
         definition,
       }
       queue(
-        on,
+        draft,
         {
           ...base,
           status: 'delivered',
           delivery: 'new_turn',
           turn: { id: turn_id, status: 'queued' },
-          delivered_at: now(on),
+          delivered_at: now(draft),
         },
         key,
         input.content_hash,
         kept,
       )
-      const turn = recordOf(turnOf(on, turn_id) as Turn)
-      startNextTurn(on)
-      return withReply(on, ({ record }) => ({
+      const turn = recordOf(turnOf(draft, turn_id) as Turn)
+      startNextTurn(draft)
+      return withReply(draft, ({ record }) => ({
         nudge_id: id,
         status: 'delivered',
         delivery: 'new_turn',
@@ -123,7 +132,7 @@ export const nudge =
         woke_turn: false,
       }))
     }
-    const woke = input.wake === true && withdrawQuestions(on, target.record.id)
+    const woke = input.wake === true && withdrawQuestions(draft, target.record.id)
     const kept: NudgeWork = {
       turn_id: target.record.id,
       delivery: 'current_turn',
@@ -134,7 +143,7 @@ export const nudge =
       ...(input.metadata && { metadata: input.metadata }),
     }
     queue(
-      on,
+      draft,
       {
         ...base,
         status: 'pending',
@@ -146,7 +155,7 @@ export const nudge =
       kept,
     )
     const turn = recordOf(target)
-    return withReply(on, ({ record }) => ({
+    return withReply(draft, ({ record }) => ({
       nudge_id: id,
       status: 'pending',
       delivery: 'current_turn',
@@ -175,14 +184,14 @@ const replayReply = (
   }
 }
 function queue(
-  on: Draft,
+  draft: Draft,
   nudge: SessionNudge,
   key: string | undefined,
   content_hash: string,
   kept: NudgeWork,
 ): void {
-  emit(on, { type: 'nudge.queued', nudge })
-  emit(on, {
+  emit(draft, { type: 'nudge.queued', nudge })
+  emit(draft, {
     type: 'nudge.keyed',
     id: nudge.id,
     content_hash,
@@ -203,11 +212,15 @@ export const cancelNudge =
     if (!session) return refuse('not_found')
     const known = getOwn(session.nudges, nudge_id)
     if (!known) return { events: [], reply: { id: nudge_id } as SessionNudge }
-    const on = draft(session, cause, brand)
-    emit(on, {
+    const draft = newDraft(session, cause, brand)
+    emit(draft, {
       type: 'nudge.changed',
       id: nudge_id,
-      nudge: { ...repeatedFields(known.nudge), status: 'cancelled', cancelled_at: now(on) },
+      nudge: { ...repeatedFields(known.nudge), status: 'cancelled', cancelled_at: now(draft) },
     })
-    return withReply(on, () => ({ ...known.nudge, status: 'cancelled', cancelled_at: now(on) }))
+    return withReply(draft, () => ({
+      ...known.nudge,
+      status: 'cancelled',
+      cancelled_at: now(draft),
+    }))
   }

@@ -15,7 +15,7 @@ import { limits } from '../../../protocol/sessions/limits.ts'
 import { type AgentTurn, publicSession, type TurnAck } from '../../../protocol/sessions/schema.ts'
 import type { AppContext } from '../../../protocol/sessions/turns/context.ts'
 import type { Cause, Decision } from '../../actor.ts'
-import { change, type Draft, draft, liveSession, recordOf, turnOf, withReply } from '../draft.ts'
+import { change, type Draft, liveSession, newDraft, recordOf, turnOf, withReply } from '../draft.ts'
 import { bindFiles } from '../files.ts'
 import { findOrCreate } from '../find-or-create.ts'
 import { refuseExcessContexts } from '../history/context.ts'
@@ -29,8 +29,8 @@ type Start = Input<Api['session.start_turn']> & Keyed
 
 const askerOf = ({ principal: { id, type } }: Cause): TurnWork['asker'] => ({ id, type })
 /** Stores the inline config of the request in the session. Null clears the stored config. */
-function configure(on: Draft, config: Defined['config']): void {
-  if (config !== undefined) change(on, { config })
+function configure(draft: Draft, config: Defined['config']): void {
+  if (config !== undefined) change(draft, { config })
 }
 
 /** Sends a message to an agent, in an existing or a new session. */
@@ -69,7 +69,7 @@ export const startTurn =
     if (!session) return refuse('not_found')
     const { content, context, metadata, output } = input
     return start(
-      draft(session, cause, brand),
+      newDraft(session, cause, brand),
       { path: 'content', key: bodyKey(input), content, context, metadata, output: output?.schema },
       input,
     )
@@ -83,17 +83,17 @@ interface Asked {
   readonly metadata: JsonObject | undefined
   readonly output: JsonObject | undefined
 }
-function start(on: Draft, asked: Asked, given: Keyed): Decision<SessionEvent, TurnAck> {
+function start(draft: Draft, asked: Asked, given: Keyed): Decision<SessionEvent, TurnAck> {
   const { key } = asked
-  const known = key === undefined ? undefined : recall(on.state.keys, key)
+  const known = key === undefined ? undefined : recall(draft.state.keys, key)
   if (known) {
-    const turn = turnOf(on, known.turn_id)
+    const turn = turnOf(draft, known.turn_id)
     // The record of a turn that has ended is no longer in the state. The gateway adds it.
     const current = turn ? recordOf(turn) : ({ id: known.turn_id } as AgentTurn)
     return {
       events: [],
       reply: {
-        session: publicSession(on.state.record),
+        session: publicSession(draft.state.record),
         turn: current,
         resume_cursor: String(known.boundary),
         after_sequence: known.after_sequence,
@@ -103,18 +103,18 @@ function start(on: Draft, asked: Asked, given: Keyed): Decision<SessionEvent, Tu
   }
   // A definition that is only temporarily unavailable does not hide a lasting reason.
   if ('unfit' in given)
-    return (errors[given.unfit.refused].status >= 500 && blocked(on)) || given.unfit
+    return (errors[given.unfit.refused].status >= 500 && blocked(draft)) || given.unfit
   const { definition, config } = given
   const content = isDropped(asked.content)
     ? undefined
-    : bindFiles(on.state, asked.content, asked.path)
+    : bindFiles(draft.state, asked.content, asked.path)
   if (isRefusal(content)) return content
-  const refused = blocked(on) ?? refuseExcessContexts(on.state, asked.context)
+  const refused = blocked(draft) ?? refuseExcessContexts(draft.state, asked.context)
   if (refused) return refused
-  configure(on, config)
-  const { turn_id, user_message, boundary, after_sequence } = admitTurn(on, {
+  configure(draft, config)
+  const { turn_id, user_message, boundary, after_sequence } = admitTurn(draft, {
     owner: 'direct',
-    asker: askerOf(on.cause),
+    asker: askerOf(draft.cause),
     definition,
     content: content && ingest(content),
     key,
@@ -122,11 +122,11 @@ function start(on: Draft, asked: Asked, given: Keyed): Decision<SessionEvent, Tu
     output_schema: asked.output,
     ...(asked.context && { context: asked.context }),
   })
-  const turn = recordOf(turnOf(on, turn_id) as Turn)
-  startNextTurn(on)
+  const turn = recordOf(turnOf(draft, turn_id) as Turn)
+  startNextTurn(draft)
   // Replies are stored to answer repeated requests. This reply therefore omits the content of the
   // message, which the gateway adds again.
-  return withReply(on, ({ record }) => ({
+  return withReply(draft, ({ record }) => ({
     session: publicSession(record),
     turn,
     ...(user_message && { user_message: { ...user_message, content: [] } }),

@@ -35,11 +35,11 @@ const INSTRUCTIONS =
  * `auto` and that a threshold has been reached.
  */
 export function beginCompaction(
-  on: Draft,
+  draft: Draft,
   trigger: Pass['trigger'],
-  definition: TurnDefinition | undefined = on.state.definition,
+  definition: TurnDefinition | undefined = draft.state.definition,
 ): boolean {
-  const { state } = on
+  const { state } = draft
   if (!definition || state.compacting) return false
   const { strategy, threshold_tokens, summary_model } = definition.compaction
   const estimated_tokens = Math.max(state.tokens, tokensOf(state.size))
@@ -60,17 +60,17 @@ export function beginCompaction(
     summary_model: summary_model ?? definition.route.model,
     ...(strategy === 'auto' && { threshold_tokens }),
   }
-  const job_id = on.cause.mint('job')
-  emit(on, {
+  const job_id = draft.cause.mint('job')
+  emit(draft, {
     type: 'compaction.started',
-    at: on.cause.at,
-    deadline: on.cause.at + limits.compaction,
+    at: draft.cause.at,
+    deadline: draft.cause.at + limits.compaction,
     job_id,
     pass,
     definition,
   })
   enqueueJob(
-    on,
+    draft,
     queueOf(definition),
     {
       ...generationFields(definition, job_id, pass.summary_model),
@@ -146,16 +146,16 @@ export function summarySpec(state: SessionState, brand: string): GenerationSpec 
 }
 
 /** Ends the pass with the outcome of its job. */
-export function endCompaction(on: Draft, { outcome, result, error_message }: Settled): void {
-  const { compacting } = on.state
+export function endCompaction(draft: Draft, { outcome, result, error_message }: Settled): void {
+  const { compacting } = draft.state
   if (!compacting) return
   const { pass } = compacting
   if (outcome !== 'completed')
-    return void failPass(on, 'summarizer_error', error_message ?? 'The summary was not created.')
+    return void failPass(draft, 'summarizer_error', error_message ?? 'The summary was not created.')
   const answer = readAnswer(result)
-  if (typeof answer === 'string') return void failPass(on, 'summarizer_error', answer)
+  if (typeof answer === 'string') return void failPass(draft, 'summarizer_error', answer)
   const { usage } = answer
-  count(on, {
+  count(draft, {
     token_input_total: usage.input_tokens,
     token_output_total: usage.output_tokens,
     cache_read_input_total: usage.cache_read_input_tokens,
@@ -164,16 +164,16 @@ export function endCompaction(on: Draft, { outcome, result, error_message }: Set
   // The model summarizes the rows in order, so a summary that is too long is cut at its beginning,
   // which covers the oldest rows.
   const text = endOf(textOf(answer.content).trim(), limits.summary)
-  if (text === '') return void failPass(on, 'empty_summary', 'The summary was empty.')
-  const { last_message_at, expires_at } = on.state.record
-  const row = write(on, {
+  if (text === '') return void failPass(draft, 'empty_summary', 'The summary was empty.')
+  const { last_message_at, expires_at } = draft.state.record
+  const row = write(draft, {
     role: 'compaction',
     content: [{ type: 'text', text }],
     covers: pass.through_sequence,
   })
   // A summary does not count as activity in the session.
-  change(on, { ...(last_message_at && { last_message_at }), ...(expires_at && { expires_at }) })
-  emit(on, {
+  change(draft, { ...(last_message_at && { last_message_at }), ...(expires_at && { expires_at }) })
+  emit(draft, {
     type: 'compaction.created',
     message_id: row.id,
     sequence: row.sequence ?? 0,
@@ -181,19 +181,19 @@ export function endCompaction(on: Draft, { outcome, result, error_message }: Set
     pass,
   })
 }
-function failPass(on: Draft, error_type: string, error_message: string): void {
-  const pass = on.state.compacting?.pass
+function failPass(draft: Draft, error_type: string, error_message: string): void {
+  const pass = draft.state.compacting?.pass
   if (!pass) return
-  emit(on, { type: 'compaction.failed', error_type, error_message, pass })
-  change(on, { status: on.state.record.status })
+  emit(draft, { type: 'compaction.failed', error_type, error_message, pass })
+  change(draft, { status: draft.state.record.status })
 }
 /** Fails the compaction pass if its deadline has been reached. */
-export function expirePass(on: Draft): void {
-  const { compacting } = on.state
-  if (!compacting || compacting.deadline > on.cause.at) return
-  tellQueue(on, queueOf(compacting.definition), 'queue.cancel', {
+export function expirePass(draft: Draft): void {
+  const { compacting } = draft.state
+  if (!compacting || compacting.deadline > draft.cause.at) return
+  tellQueue(draft, queueOf(compacting.definition), 'queue.cancel', {
     job_ids: [compacting.job_id],
     reason: 'timeout',
   })
-  failPass(on, 'timeout', 'The summary was not created in time.')
+  failPass(draft, 'timeout', 'The summary was not created in time.')
 }

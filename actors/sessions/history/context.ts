@@ -33,16 +33,16 @@ export const refuseExcessContexts = (
  * values whose row has left the window. New names beyond the limit are omitted.
  * @param id id of the turn.
  */
-export function writeContext(on: Draft, id: string, given: readonly AppContext[]): void {
+export function writeContext(draft: Draft, id: string, given: readonly AppContext[]): void {
   const fresh = new Map(given.map((one) => [named(one), one.content]))
-  const over = new Set(beyond(on.state, [...fresh.keys()]))
+  const over = new Set(beyond(draft.state, [...fresh.keys()]))
   const wanted = [
-    ...Object.entries(on.state.contexts).filter(([name]) => !fresh.has(name)),
+    ...Object.entries(draft.state.contexts).filter(([name]) => !fresh.has(name)),
     ...[...fresh].filter(([name]) => !over.has(name)),
   ]
   if (wanted.length === 0) return
   const shown = new Map(
-    on.state.window.flatMap(({ content }) =>
+    draft.state.window.flatMap(({ content }) =>
       content.flatMap((block) =>
         block.type === 'reminder' && block.name.startsWith('app-')
           ? [[block.name, block.content] as const]
@@ -53,6 +53,6 @@ export function writeContext(on: Draft, id: string, given: readonly AppContext[]
   for (const [name, content] of wanted) {
     const block: ReminderBlock = { type: 'reminder', name, tier: 'contextual', content }
     if (shown.get(name) !== content)
-      writeHidden(on, { turn: { id, index: null }, role: 'system', content: [block] })
+      writeHidden(draft, { turn: { id, index: null }, role: 'system', content: [block] })
   }
 }

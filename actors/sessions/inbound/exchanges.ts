@@ -40,17 +40,18 @@ export const openExchange =
     } = input
     if (state.turns[turn_id] || recall(state.keys, ownKey(turn_id)))
       return { events: [], reply: { session_id: cause.self.id } }
-    const on = findOrCreate(
+    const draft = findOrCreate(
       brand,
       state,
       { agent_id: at.agent_id, title, visibility: closed ? 'private' : 'project' },
       at,
       cause,
     )
-    if (isRefusal(on)) return on
-    if (!state.record) change(on, { origin: 'interaction' })
-    if (closed && on.state.record.visibility !== 'private') change(on, { visibility: 'private' })
-    if (isFull(on.state))
+    if (isRefusal(draft)) return draft
+    if (!state.record) change(draft, { origin: 'interaction' })
+    if (closed && draft.state.record.visibility !== 'private')
+      change(draft, { visibility: 'private' })
+    if (isFull(draft.state))
       return refuse(
         'conflict',
         { limit: limits.turns },
@@ -61,7 +62,7 @@ export const openExchange =
       channel_id: channel.id,
       ...(root !== undefined && { thread_id: root }),
     }
-    admitTurn(on, {
+    admitTurn(draft, {
       owner: 'channel',
       of: { channel_exchange_id: exchange_id },
       turn_id,
@@ -72,6 +73,6 @@ export const openExchange =
       exchange: channel,
       metadata: { channel_context },
     })
-    startNextTurn(on)
-    return withReply(on, ({ record }) => ({ session_id: record.id }))
+    startNextTurn(draft)
+    return withReply(draft, ({ record }) => ({ session_id: record.id }))
   }

@@ -9,9 +9,9 @@ import type { SessionEvent } from '../../../protocol/sessions/events.ts'
 import type { Cause, Decision } from '../../actor.ts'
 import {
   type Draft,
-  draft,
   emit,
   emptyDecision,
+  newDraft,
   noteCall,
   patchCall,
   turnOf,
@@ -31,25 +31,25 @@ export const interactionChanged =
     cause: Cause,
   ): Decision<SessionEvent, undefined> => {
     if (!state.record || state.gone) return emptyDecision
-    const on = draft(state as Live, cause, brand)
-    emit(on, { type: 'interaction.upsert', ...interaction })
+    const draft = newDraft(state as Live, cause, brand)
+    emit(draft, { type: 'interaction.upsert', ...interaction })
     const { invocation_id: id = '', tool_call_id = '' } = interaction.consumer.agent_tool ?? {}
-    const call = callOf(on, id, tool_call_id)
-    if (call?.interaction_id !== interaction.id || call.state === 'done') return withoutReply(on)
-    if (!settledStatuses.has(interaction.status)) opened(on, id, call.id)
-    else resolved(on, id, call.id, interaction, invalid)
-    return withoutReply(on)
+    const call = callOf(draft, id, tool_call_id)
+    if (call?.interaction_id !== interaction.id || call.state === 'done') return withoutReply(draft)
+    if (!settledStatuses.has(interaction.status)) opened(draft, id, call.id)
+    else resolved(draft, id, call.id, interaction, invalid)
+    return withoutReply(draft)
   }
 
-function opened(on: Draft, id: string, tool_call_id: string): void {
-  const call = callOf(on, id, tool_call_id)
+function opened(draft: Draft, id: string, tool_call_id: string): void {
+  const call = callOf(draft, id, tool_call_id)
   if (call?.state !== 'asking' || call.interaction_id === undefined) return
-  patchCall(on, id, call.index, {
+  patchCall(draft, id, call.index, {
     status: 'waiting',
     progress: { interaction_id: call.interaction_id },
   })
-  noteCall(on, id, call.id, { state: 'waiting' })
-  continueTurn(on, id)
+  noteCall(draft, id, call.id, { state: 'waiting' })
+  continueTurn(draft, id)
 }
 
 /**
@@ -57,43 +57,43 @@ function opened(on: Draft, id: string, tool_call_id: string): void {
  * the turn is ending, settling its last question completes its end.
  */
 function resolved(
-  on: Draft,
+  draft: Draft,
   id: string,
   tool_call_id: string,
   interaction: Interaction,
   invalid = false,
 ): void {
-  const turn = turnOf(on, id) as Turn
-  const call = callOf(on, id, tool_call_id)
+  const turn = turnOf(draft, id) as Turn
+  const call = callOf(draft, id, tool_call_id)
   if (!call) return
   const approved =
     call.asks === 'approval' && interaction.status === 'completed' && interaction.outcome === true
   if (turn.work.ending) {
-    settleCall(on, id, tool_call_id, { status: 'cancelled', content: '' })
-    const now = turnOf(on, id)
-    if (now && openQuestions(now).length === 0) concludeTurn(on, id)
+    settleCall(draft, id, tool_call_id, { status: 'cancelled', content: '' })
+    const now = turnOf(draft, id)
+    if (now && openQuestions(now).length === 0) concludeTurn(draft, id)
     return
   }
   if (invalid)
-    settleCall(on, id, tool_call_id, {
+    settleCall(draft, id, tool_call_id, {
       status: 'error',
       content: JSON.stringify({ error: interaction.cancel_reason }),
     })
   else if (approved) {
-    patchCall(on, id, call.index, { status: 'pending', progress: null })
-    noteCall(on, id, tool_call_id, { state: 'ready' })
+    patchCall(draft, id, call.index, { status: 'pending', progress: null })
+    noteCall(draft, id, tool_call_id, { state: 'ready' })
   } else if (turn.work.interrupted?.includes(tool_call_id))
-    settleCall(on, id, tool_call_id, {
+    settleCall(draft, id, tool_call_id, {
       status: 'ok',
       content: JSON.stringify({ interrupted: true, reason: 'user_direction' }),
     })
   else
-    settleCall(on, id, tool_call_id, {
+    settleCall(draft, id, tool_call_id, {
       status: statusOf(interaction, call.asks),
       content: JSON.stringify(resultOf(interaction, call.asks)),
       fine: call.asks !== 'approval' || interaction.status === 'cancelled',
     })
-  resume(on, id)
+  resume(draft, id)
 }
 /**
  * Returns the status of a call after its question has ended: `cancelled` for a cancelled question,
@@ -106,19 +106,19 @@ const statusOf = ({ status }: Interaction, asks: 'person' | 'approval' | undefin
  * waiting turn is queued again if a call is ready or no question is open. Otherwise it continues to
  * wait, and its record shows the next open question.
  */
-function resume(on: Draft, id: string): void {
-  const turn = turnOf(on, id)
+function resume(draft: Draft, id: string): void {
+  const turn = turnOf(draft, id)
   if (!turn) return
-  if (turn.record.status !== 'waiting') return void continueTurn(on, id)
+  if (turn.record.status !== 'waiting') return void continueTurn(draft, id)
   const calls = Object.values(turn.work.segment?.calls ?? {})
   const waiting = calls.find(({ state }) => state === 'waiting')
   if (waiting && !calls.some(({ state }) => state === 'ready')) {
     if (turn.record.wait?.interaction_id !== waiting.interaction_id)
-      upsertTurn(on, id, { wait: waitOf(waiting) })
+      upsertTurn(draft, id, { wait: waitOf(waiting) })
     return
   }
-  requeueTurn(on, id)
-  startNextTurn(on)
+  requeueTurn(draft, id)
+  startNextTurn(draft)
 }
 
 /** Returns the result of a question, as the model receives it. */

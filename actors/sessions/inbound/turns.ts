@@ -11,7 +11,7 @@ import type {
 import type { SessionEvent } from '../../../protocol/sessions/events.ts'
 import { limits } from '../../../protocol/sessions/limits.ts'
 import type { Cause, Decision } from '../../actor.ts'
-import { type Draft, draft, emptyDecision, liveSession, withoutReply } from '../draft.ts'
+import { type Draft, emptyDecision, liveSession, newDraft, withoutReply } from '../draft.ts'
 import { findOrCreate } from '../find-or-create.ts'
 import { ownKey, recall } from '../history/remembered.ts'
 import { isFull, isLive, type SessionState } from '../state.ts'
@@ -38,20 +38,20 @@ export const openTurn =
       causation,
     } = input
     if (state.turns[turn_id] || recall(state.keys, ownKey(turn_id))) return emptyDecision
-    const on = sessionOf(brand, state, input, cause)
-    if ('error' in on)
+    const draft = sessionOf(brand, state, input, cause)
+    if ('error' in draft)
       return 'run_id' in owner
         ? {
             events: [
               {
                 type: 'turn.reported',
-                report: { run_id: owner.run_id, turn_id, status: 'failed', ...on },
+                report: { run_id: owner.run_id, turn_id, status: 'failed', ...draft },
               },
             ],
             reply: undefined,
           }
         : emptyDecision
-    admitTurn(on, {
+    admitTurn(draft, {
       owner: 'run_id' in owner ? 'run' : 'channel',
       of: { ...owner, attempt },
       ...(loop_id !== undefined && { loop_id }),
@@ -64,8 +64,8 @@ export const openTurn =
       causation,
       key: ownKey(turn_id),
     })
-    startNextTurn(on)
-    return withoutReply(on)
+    startNextTurn(draft)
+    return withoutReply(draft)
   }
 
 /** Begins a decision on the session, or returns the reason why the session cannot accept a turn. */
@@ -83,7 +83,7 @@ function sessionOf(
   if (!at) {
     const session = liveSession(state, cause)
     return session
-      ? draft(session, cause, brand)
+      ? newDraft(session, cause, brand)
       : { error_type: 'session_gone', error: 'The session no longer exists.' }
   }
   if (state.record && !isLive(state, cause.at))
@@ -92,10 +92,10 @@ function sessionOf(
       error: 'The session ended before the turn could begin.',
       again: true,
     }
-  const on = findOrCreate(brand, state, { agent_id: at.agent_id, ...seed }, at, cause)
-  return isRefusal(on)
-    ? { error_type: on.refused, error: on.message ?? 'The session cannot be used.' }
-    : on
+  const draft = findOrCreate(brand, state, { agent_id: at.agent_id, ...seed }, at, cause)
+  return isRefusal(draft)
+    ? { error_type: draft.refused, error: draft.message ?? 'The session cannot be used.' }
+    : draft
 }
 
 /** Cancels a turn at the request of its run. */
@@ -107,7 +107,7 @@ export const stopTurn =
     cause: Cause,
   ): Decision<SessionEvent, undefined> => {
     if (!state.turns[turn_id] || !isLive(state, cause.at)) return emptyDecision
-    const on = draft(state, cause, brand)
-    endTurn(on, turn_id, { status: 'cancelled' })
-    return withoutReply(on)
+    const draft = newDraft(state, cause, brand)
+    endTurn(draft, turn_id, { status: 'cancelled' })
+    return withoutReply(draft)
   }

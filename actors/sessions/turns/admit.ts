@@ -46,7 +46,7 @@ interface Admitted {
  * session becomes active.
  */
 export function admitTurn(
-  on: Draft,
+  draft: Draft,
   {
     owner,
     content,
@@ -55,17 +55,17 @@ export function admitTurn(
     output_schema,
     of,
     metadata,
-    turn_id = on.cause.mint('turn'),
+    turn_id = draft.cause.mint('turn'),
     exchange,
     depth,
     causation,
     ...asking
   }: Admission,
 ): Admitted {
-  const { record, revision: boundary, sequence: before } = on.state
-  if (record.status === 'archived') change(on, { status: 'active' })
-  writeContext(on, turn_id, context)
-  const after_sequence = on.state.sequence + (content ? 1 : 0)
+  const { record, revision: boundary, sequence: before } = draft.state
+  if (record.status === 'archived') change(draft, { status: 'active' })
+  writeContext(draft, turn_id, context)
+  const after_sequence = draft.state.sequence + (content ? 1 : 0)
   const work: TurnWork = extended(asking, {
     owner,
     boundary,
@@ -81,15 +81,15 @@ export function admitTurn(
     ...(depth !== undefined && { depth }),
     ...(causation && { causation }),
   })
-  emit(on, { type: 'turn.admitted', id: turn_id, work, ...(key !== undefined && { key }) })
-  emit(on, {
+  emit(draft, { type: 'turn.admitted', id: turn_id, work, ...(key !== undefined && { key }) })
+  emit(draft, {
     type: 'turn.extra',
     id: turn_id,
     extra: { effective_timeout_seconds: asking.definition.timeout_seconds },
   })
   const user_message =
-    content && write(on, { turn: { id: turn_id, index: 0 }, role: 'user', content, metadata })
-  emit(on, {
+    content && write(draft, { turn: { id: turn_id, index: 0 }, role: 'user', content, metadata })
+  emit(draft, {
     type: 'turn.upsert',
     id: turn_id,
     agent_id: record.agent_id,
@@ -98,9 +98,9 @@ export function admitTurn(
     ...of,
     status: 'queued',
     phase: 'queued',
-    seq: on.state.turn_count,
-    created_at: now(on),
-    updated_at: now(on),
+    seq: draft.state.turn_count,
+    created_at: now(draft),
+    updated_at: now(draft),
   })
   return { turn_id, user_message, boundary, after_sequence }
 }

@@ -25,17 +25,17 @@ interface Came {
 }
 
 /** Returns the call with this id, or undefined if the turn's open segment does not contain it. */
-export const callOf = (on: Draft, id: string, call: string): Call | undefined =>
-  turnOf(on, id)?.work.segment?.calls[call]
+export const callOf = (draft: Draft, id: string, call: string): Call | undefined =>
+  turnOf(draft, id)?.work.segment?.calls[call]
 
 /** Settles a call with its result. */
 export function settleCall(
-  on: Draft,
+  draft: Draft,
   id: string,
   call: string,
   { status, content, fine = status === 'ok' }: Came,
 ): void {
-  const known = callOf(on, id, call)
+  const known = callOf(draft, id, call)
   if (!known || known.state === 'done') return
   const result: ToolResultBlock = {
     type: 'tool_result',
@@ -43,12 +43,12 @@ export function settleCall(
     content: beginningOf(content, fine ? limits.results : limits.fault),
     ...(!fine && { is_error: true }),
   }
-  patchCall(on, id, known.index, { status, progress: null })
-  noteCall(on, id, call, { state: 'done', result })
+  patchCall(draft, id, known.index, { status, progress: null })
+  noteCall(draft, id, call, { state: 'done', result })
 }
 /** Settles a call with an error if its arguments have faults. Returns whether there are faults. */
 export function rejectFaultyCall(
-  on: Draft,
+  draft: Draft,
   id: string,
   call: string,
   faults: readonly FieldError[],
@@ -56,7 +56,7 @@ export function rejectFaultyCall(
 ): boolean {
   if (faults.length === 0) return false
   const content = JSON.stringify({ error, fields: faults.slice(0, MAX_FAULTS) })
-  settleCall(on, id, call, { status: 'error', content })
+  settleCall(draft, id, call, { status: 'error', content })
   return true
 }
 /** Returns the wait that the turn's record shows for a call. */

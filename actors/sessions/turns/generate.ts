@@ -53,8 +53,8 @@ export function generationRows(
  * Requests the next row of a turn from the model, or returns the `TurnStep` that ends the turn if
  * no further generation is possible.
  */
-export function generate(on: Draft, id: string): TurnStep {
-  const turn = turnOf(on, id)
+export function generate(draft: Draft, id: string): TurnStep {
+  const turn = turnOf(draft, id)
   if (!turn) return undefined
   const { definition, generations, next_index } = turn.work
   const most = Math.min(definition.max_generations ?? limits.generations, limits.generations)
@@ -65,24 +65,29 @@ export function generate(on: Draft, id: string): TurnStep {
     )
   if (definition.memory_fault !== undefined)
     return failureStep('memory_context_too_large', definition.memory_fault)
-  const { sequence } = on.state
-  const fault = conversationFault(generationRows(on.state, id, sequence))
+  const { sequence } = draft.state
+  const fault = conversationFault(generationRows(draft.state, id, sequence))
   if (fault !== undefined) return failureStep('invalid_conversation_state', fault)
-  const [message_id, job_id] = [on.cause.mint('session_message'), on.cause.mint('job')]
-  noteTurn(on, id, {
+  const [message_id, job_id] = [draft.cause.mint('session_message'), draft.cause.mint('job')]
+  noteTurn(draft, id, {
     generations: generations + 1,
     next_index: next_index + 1,
     generation: {
       job_id,
       message_id,
       turn_index: next_index,
-      created_at: now(on),
+      created_at: now(draft),
       through: sequence,
     },
   })
-  streamRow(on, { id: message_id, turn: { id, index: next_index }, role: 'assistant', content: [] })
+  streamRow(draft, {
+    id: message_id,
+    turn: { id, index: next_index },
+    role: 'assistant',
+    content: [],
+  })
   enqueueJob(
-    on,
+    draft,
     queueOf(definition),
     extended(generationFields(definition, job_id, definition.route.model), {
       agent_turn_id: id,
@@ -95,10 +100,10 @@ export function generate(on: Draft, id: string): TurnStep {
 }
 
 /** Resets the open row of a generation for the next attempt of its job. */
-export function restartRow(on: Draft, id: string): void {
-  const open = turnOf(on, id)?.work.generation
+export function restartRow(draft: Draft, id: string): void {
+  const open = turnOf(draft, id)?.work.generation
   if (open)
-    streamRow(on, {
+    streamRow(draft, {
       id: open.message_id,
       turn: { id, index: open.turn_index },
       role: 'assistant',
@@ -108,12 +113,12 @@ export function restartRow(on: Draft, id: string): void {
 }
 
 /** Continues a turn with its model's answer. */
-export function continueWithAnswer(on: Draft, id: string, answer: Answer): TurnStep {
+export function continueWithAnswer(draft: Draft, id: string, answer: Answer): TurnStep {
   const uses = toolUses(answer.content)
-  if (uses.length === 0) return concluding(on, id, answer)
+  if (uses.length === 0) return concluding(draft, id, answer)
   if (answer.stop_reason === 'max_tokens')
     return failureStep('max_tokens', 'The answer was truncated within a tool call.')
-  return openSegment(on, id, answer.content)
+  return openSegment(draft, id, answer.content)
 }
 
 /**
@@ -121,27 +126,27 @@ export function continueWithAnswer(on: Draft, id: string, answer: Answer): TurnS
  * @returns the spending to report; undefined if the turn has no open generation.
  */
 export function recordUsage(
-  on: Draft,
+  draft: Draft,
   id: string,
   { usage, model }: Answer,
 ): TurnSpending | undefined {
   const {
     work,
     record: { run_id, step_key = '' },
-  } = turnOf(on, id) as Turn
+  } = turnOf(draft, id) as Turn
   const tokens =
     (usage.input_tokens ?? 0) +
     (usage.output_tokens ?? 0) +
     (usage.cache_read_input_tokens ?? 0) +
     (usage.cache_creation_input_tokens ?? 0)
-  noteTurn(on, id, { usage: addUsage(work.usage, usage) }, tokens)
-  count(on, {
+  noteTurn(draft, id, { usage: addUsage(work.usage, usage) }, tokens)
+  count(draft, {
     token_input_total: usage.input_tokens,
     token_output_total: usage.output_tokens,
     cache_read_input_total: usage.cache_read_input_tokens,
     cache_creation_input_total: usage.cache_creation_input_tokens,
   })
-  change(on, { model, model_provider: work.definition.route.provider })
+  change(draft, { model, model_provider: work.definition.route.provider })
   if (!work.generation) return undefined
   const { provider } = work.definition.route
   return {
@@ -159,13 +164,13 @@ export function recordUsage(
 /**
  * Handles an answer without tool calls: ends the turn, unless nudges have arrived in the meantime.
  */
-function concluding(on: Draft, id: string, { content }: Answer): TurnStep {
-  const { generation, output_schema } = (turnOf(on, id) as Turn).work
+function concluding(draft: Draft, id: string, { content }: Answer): TurnStep {
+  const { generation, output_schema } = (turnOf(draft, id) as Turn).work
   if (!generation) return undefined
-  noteTurn(on, id, { generation: null })
+  noteTurn(draft, id, { generation: null })
   // An empty answer is not stored, because providers reject empty messages.
   if (content.some((block) => block.type !== 'text' || block.text !== '' || 'original' in block)) {
-    write(on, {
+    write(draft, {
       id: generation.message_id,
       turn: { id, index: generation.turn_index },
       role: 'assistant',
@@ -174,7 +179,7 @@ function concluding(on: Draft, id: string, { content }: Answer): TurnStep {
       created_at: generation.created_at,
     })
   }
-  if (deliverNudges(on, id)) return generate(on, id)
+  if (deliverNudges(draft, id)) return generate(draft, id)
   if (!output_schema) return { end: { status: 'completed' } }
   const output = parsed(textOf(content))
   if (!output || valueFaults(output_schema, output, '').length > 0)
@@ -182,7 +187,7 @@ function concluding(on: Draft, id: string, { content }: Answer): TurnStep {
       'output_schema_unsatisfied',
       'The turn ended without an output that matches its schema.',
     )
-  noteTurn(on, id, { output, output_source: 'text' })
+  noteTurn(draft, id, { output, output_source: 'text' })
   return { end: { status: 'completed' } }
 }
 /**

@@ -42,12 +42,12 @@ export type JobVariant = Pick<Job, 'kind'> &
  * distinguishes jobs for turns of runs from all other jobs.
  */
 export function enqueueJob(
-  on: Draft,
+  draft: Draft,
   queue: string,
   wanted: JobVariant,
   turn: Turn | undefined,
 ): void {
-  const { id: session_id, agent_id } = on.state.record
+  const { id: session_id, agent_id } = draft.state.record
   const environment = environmentOf(wanted.environment_id, agent_id, turn)
   const whose = turn?.work.owner === 'run' ? 'agent' : 'conversation'
   const common = extended(wanted, {
@@ -61,7 +61,7 @@ export function enqueueJob(
     ...(environment && { environment }),
     owner: { kind: 'session' as const, id: session_id },
     fairness_key: agent_id,
-    enqueued_at: on.cause.at,
+    enqueued_at: draft.cause.at,
   })
   const record: Job = extended(shown, {
     fairness_key: agent_id,
@@ -69,10 +69,10 @@ export function enqueueJob(
     status: 'queued' as const,
     claim_attempt: 0,
     cancel_requested: false,
-    created_at: now(on),
-    updated_at: now(on),
+    created_at: now(draft),
+    updated_at: now(draft),
   })
-  tellQueue(on, queue, 'queue.enqueue', { job, record })
+  tellQueue(draft, queue, 'queue.enqueue', { job, record })
 }
 
 /**

@@ -13,8 +13,8 @@ import { pendingNudges, type Turn } from '../state.ts'
 import { admitTurn, type TurnRequest } from './admit.ts'
 
 /** Admits a turn whose input is a nudge. The turn is queued after the existing turns. */
-export const admitNudge = (on: Draft, id: string, content: string, asking: TurnRequest) =>
-  admitTurn(on, {
+export const admitNudge = (draft: Draft, id: string, content: string, asking: TurnRequest) =>
+  admitTurn(draft, {
     ...asking,
     owner: 'nudge',
     content: [{ type: 'text', text: content }],
@@ -37,11 +37,11 @@ export const repeatedFields = ({
  * Delivers the pending nudges of a turn.
  * @returns whether the turn had pending nudges.
  */
-export function deliverNudges(on: Draft, turn_id: string): boolean {
-  const waiting = pendingNudges(on.state, turn_id)
+export function deliverNudges(draft: Draft, turn_id: string): boolean {
+  const waiting = pendingNudges(draft.state, turn_id)
   for (const { nudge, kept } of waiting) {
-    const { next_index } = (turnOf(on, turn_id) as Turn).work
-    write(on, {
+    const { next_index } = (turnOf(draft, turn_id) as Turn).work
+    write(draft, {
       turn: { id: turn_id, index: next_index },
       role: 'user',
       content: [
@@ -49,37 +49,37 @@ export function deliverNudges(on: Draft, turn_id: string): boolean {
       ],
       metadata: { ...kept.metadata, session_nudge_id: nudge.id },
     })
-    noteTurn(on, turn_id, { next_index: next_index + 1 })
-    emit(on, {
+    noteTurn(draft, turn_id, { next_index: next_index + 1 })
+    emit(draft, {
       type: 'nudge.changed',
       id: nudge.id,
-      nudge: { ...repeatedFields(nudge), status: 'delivered', delivered_at: now(on) },
+      nudge: { ...repeatedFields(nudge), status: 'delivered', delivered_at: now(draft) },
     })
   }
   return waiting.length > 0
 }
 /** Cancels the pending nudges of a cancelled turn. */
-export function dropNudges(on: Draft, turn_id: string): void {
-  for (const { nudge } of pendingNudges(on.state, turn_id))
-    emit(on, {
+export function dropNudges(draft: Draft, turn_id: string): void {
+  for (const { nudge } of pendingNudges(draft.state, turn_id))
+    emit(draft, {
       type: 'nudge.changed',
       id: nudge.id,
-      nudge: { ...repeatedFields(nudge), status: 'cancelled', cancelled_at: now(on) },
+      nudge: { ...repeatedFields(nudge), status: 'cancelled', cancelled_at: now(draft) },
     })
 }
 /** Converts the undelivered nudges of an ended turn to new turns. */
-export function promoteNudges(on: Draft, turn_id: string): void {
-  for (const { nudge, kept } of pendingNudges(on.state, turn_id)) {
+export function promoteNudges(draft: Draft, turn_id: string): void {
+  for (const { nudge, kept } of pendingNudges(draft.state, turn_id)) {
     const { asker, definition, metadata } = kept
-    const made = admitNudge(on, nudge.id, nudge.content, { asker, definition, metadata })
-    emit(on, {
+    const made = admitNudge(draft, nudge.id, nudge.content, { asker, definition, metadata })
+    emit(draft, {
       type: 'nudge.changed',
       id: nudge.id,
       nudge: {
         status: 'delivered',
         delivery: 'new_turn',
         turn: { id: made.turn_id, status: 'queued' },
-        delivered_at: now(on),
+        delivered_at: now(draft),
       },
     })
   }

@@ -32,35 +32,35 @@ const answerers = ({ work: { asker } }: Turn): string[] =>
     : ['role:Admin', 'role:Owner']
 
 function ask(
-  on: Draft,
+  draft: Draft,
   id: string,
   call: string,
   asks: 'person' | 'approval',
   question: Asked,
   approval?: Approval,
 ): void {
-  const interaction_id = on.cause.mint('interaction')
-  noteCall(on, id, call, {
+  const interaction_id = draft.cause.mint('interaction')
+  noteCall(draft, id, call, {
     state: 'asking',
     interaction_id,
     asks,
     ...(question.expires_at !== undefined && { expires_at: question.expires_at }),
   })
-  tellInteraction(on, interaction_id, 'interaction.ask', {
+  tellInteraction(draft, interaction_id, 'interaction.ask', {
     ...question,
-    depth: depthOf(turnOf(on, id) as Turn),
-    ...(isPrivate(patch(on.state.record, on.change)) && { withheld: true }),
+    depth: depthOf(turnOf(draft, id) as Turn),
+    ...(isPrivate(patch(draft.state.record, draft.change)) && { withheld: true }),
     ...(approval && { approval }),
     consumer: {
       kind: 'agent_tool',
-      agent_tool: { invocation_id: id, tool_call_id: call, session_id: on.state.record.id },
+      agent_tool: { invocation_id: id, tool_call_id: call, session_id: draft.state.record.id },
     },
   })
 }
 
 /** Handles the model's call to the ask tool. */
-export function askPerson(on: Draft, id: string, call: string, input: JsonObject): void {
-  if (rejectFaultyCall(on, id, call, valueFaults(askSchema, input, ''))) return
+export function askPerson(draft: Draft, id: string, call: string, input: JsonObject): void {
+  if (rejectFaultyCall(draft, id, call, valueFaults(askSchema, input, ''))) return
   const {
     kind = 'request_information',
     title,
@@ -85,14 +85,14 @@ export function askPerson(on: Draft, id: string, call: string, input: JsonObject
         : kind === 'assign_work'
           ? undefined
           : { mode: 'input', multiline: true }
-  ask(on, id, call, 'person', {
+  ask(draft, id, call, 'person', {
     kind,
     title,
-    target_user_ids: targets.length > 0 ? targets : answerers(turnOf(on, id) as Turn),
+    target_user_ids: targets.length > 0 ? targets : answerers(turnOf(draft, id) as Turn),
     resolution_policy: { type: 'any_of' },
     ...(description !== undefined && { description }),
     ...(spec && { spec }),
-    expires_at: timestamp(on.cause.at + (expires_in_seconds ?? QUESTION_TIMEOUT_S) * 1000),
+    expires_at: timestamp(draft.cause.at + (expires_in_seconds ?? QUESTION_TIMEOUT_S) * 1000),
   })
 }
 const distinct = (options: NonNullable<Question['options']>): NonNullable<Question['options']> =>
@@ -115,18 +115,18 @@ const approversOf = ({ work: { asker, definition } }: Turn, tool: GrantedTool) =
  * approve it.
  */
 export function askApproval(
-  on: Draft,
+  draft: Draft,
   id: string,
   call: string,
   tool: GrantedTool,
   input: JsonObject,
 ): void {
-  const turn = turnOf(on, id) as Turn
+  const turn = turnOf(draft, id) as Turn
   const { asker, definition } = turn.work
   const { name, description } = tool
   const approvers = approversOf(turn, tool)
   if (approvers?.length === 0)
-    return void settleCall(on, id, call, {
+    return void settleCall(draft, id, call, {
       status: 'error',
       content: JSON.stringify({
         error: `No principal can approve ${name}: it requires the permission actions.execute.${name}.`,
@@ -134,7 +134,7 @@ export function askApproval(
       }),
     })
   ask(
-    on,
+    draft,
     id,
     call,
     'approval',
@@ -146,7 +146,7 @@ export function askApproval(
       resolution_policy: { type: 'any_of' },
       spec: { mode: 'confirm' },
       context: { action: name, parameters: input },
-      expires_at: timestamp(on.cause.at + QUESTION_TIMEOUT_S * 1000),
+      expires_at: timestamp(draft.cause.at + QUESTION_TIMEOUT_S * 1000),
     },
     approvers && {
       action: name,
@@ -161,14 +161,14 @@ export function askApproval(
  * stay open.
  * @returns whether a question was withdrawn.
  */
-export function withdrawQuestions(on: Draft, id: string): boolean {
-  const turn = turnOf(on, id)
+export function withdrawQuestions(draft: Draft, id: string): boolean {
+  const turn = turnOf(draft, id)
   const asked = Object.values(turn?.work.segment?.calls ?? {}).filter(
     ({ state, asks }) => state === 'waiting' && asks === 'person',
   )
   if (turn?.record.status !== 'waiting' || asked.length === 0) return false
-  noteTurn(on, id, { interrupted: asked.map((call) => call.id) })
+  noteTurn(draft, id, { interrupted: asked.map((call) => call.id) })
   for (const { interaction_id = '' } of asked)
-    tellInteraction(on, interaction_id, 'interaction.withdraw', { reason: 'user_direction' })
+    tellInteraction(draft, interaction_id, 'interaction.withdraw', { reason: 'user_direction' })
   return true
 }

@@ -19,17 +19,17 @@ type Of<T extends SessionBookkeeping['type']> = Extract<SessionBookkeeping, { ty
 
 /** Reports the end of a turn to the run that requested the turn, if any. */
 export function reportTurn(
-  on: Draft,
+  draft: Draft,
   { record: { id: turn_id, run_id }, work: { output } }: Turn,
   { status, error_type, error_message, stalled }: Ending,
 ): void {
   if (run_id === undefined) return
-  const said = on.state.window.findLast(
+  const said = draft.state.window.findLast(
     (row) => row.turn_id === turn_id && row.role === 'assistant',
   )
   const gave =
     status !== 'completed' ? {} : output ? { output } : { text: said ? textOf(said.content) : '' }
-  emit(on, {
+  emit(draft, {
     type: 'turn.reported',
     report: {
       run_id,
@@ -87,13 +87,13 @@ function lastWords({ state }: Draft, turn_id: string): string | undefined {
       : `${text.slice(0, channels.content - 1).toWellFormed()}…`
 }
 /** Emits the outcome of an ending turn, if a channel owns the turn. */
-export function reportExchange(on: Draft, { record, work: { exchange, ending } }: Turn): void {
+export function reportExchange(draft: Draft, { record, work: { exchange, ending } }: Turn): void {
   const { id: turn_id, session_id, channel_exchange_id: exchange_id } = record
   if (!exchange || !ending || exchange_id === undefined) return
   const { status, error_type, error_message } = ending
-  const text = status === 'completed' ? lastWords(on, turn_id) : undefined
+  const text = status === 'completed' ? lastWords(draft, turn_id) : undefined
   const mentioned = text === undefined ? [] : mentionsOf(text, exchange.names)
-  emit(on, {
+  emit(draft, {
     type: 'exchange.answered',
     channel_id: exchange.id,
     exchange_id,

@@ -32,32 +32,32 @@ const DEFAULT_RESULT = { content: '' } as const
 /** Number of characters above which a call's signature is shortened. */
 const MAX_SIGNATURE_LENGTH = 200
 /** Opens a segment for an answer that uses tools. */
-export function openSegment(on: Draft, id: string, given: readonly Block[]): TurnStep {
-  const { generation } = (turnOf(on, id) as Turn).work
+export function openSegment(draft: Draft, id: string, given: readonly Block[]): TurnStep {
+  const { generation } = (turnOf(draft, id) as Turn).work
   if (!generation) return undefined
-  const content = unique(on, given)
+  const content = unique(draft, given)
   content.forEach((block, content_index) => {
-    emit(on, {
+    emit(draft, {
       type: 'message.block',
-      session_id: on.state.record.id,
+      session_id: draft.state.record.id,
       message_id: generation.message_id,
       content_index,
       block: block.type === 'tool_use' ? { ...block, status: 'pending' } : block,
     })
   })
-  noteTurn(on, id, { generation: null })
+  noteTurn(draft, id, { generation: null })
   const uses = content.flatMap((block, index) =>
     block.type === 'tool_use' ? [{ block, index }] : [],
   )
   for (const { block, index } of uses)
-    noteCall(on, id, block.id, { id: block.id, index, state: 'ready' })
+    noteCall(draft, id, block.id, { id: block.id, index, state: 'ready' })
   if (uses.length > limits.calls)
     return failureStep(
       'too_many_calls',
       `One answer called ${uses.length} tools; at most ${limits.calls} are executed.`,
     )
   for (const { block } of uses) {
-    const stalled = begin(on, id, block)
+    const stalled = begin(draft, id, block)
     if (stalled) return stalled
   }
   return 'advance'
@@ -67,16 +67,16 @@ export function openSegment(on: Draft, id: string, given: readonly Block[]): Tur
  * Makes ids of tool uses unique among open segments and the remembered ids of the session. A
  * repeated id gets a suffix.
  */
-function unique(on: Draft, content: readonly Block[]): Block[] {
-  const known = callsOf(on.state)
+function unique(draft: Draft, content: readonly Block[]): Block[] {
+  const known = callsOf(draft.state)
   const used = new Set(
-    Object.values(on.state.turns).flatMap(({ work }) => Object.keys(work.segment?.calls ?? {})),
+    Object.values(draft.state.turns).flatMap(({ work }) => Object.keys(work.segment?.calls ?? {})),
   )
   return content.map((block) => {
     if (block.type !== 'tool_use') return block
     let { id } = block
     for (let n = 2; used.has(id) || recall(known, id); n++)
-      id = `${block.id}_${on.state.sequence + 1}_${n}`
+      id = `${block.id}_${draft.state.sequence + 1}_${n}`
     used.add(id)
     return { ...block, id }
   })
@@ -87,11 +87,11 @@ function unique(on: Draft, content: readonly Block[]): Block[] {
  * asks people for an answer or an approval, or leaves the call ready.
  * @returns the `TurnStep` that ends the turn if the turn repeats the call too often.
  */
-function begin(on: Draft, id: string, { id: call, name, input }: ToolUseBlock): TurnStep {
+function begin(draft: Draft, id: string, { id: call, name, input }: ToolUseBlock): TurnStep {
   const signature = signatureOf(name, input)
-  emit(on, { type: 'call.counted', id, signature })
-  const { definition, output_schema, repeats, skills } = (turnOf(on, id) as Turn).work
-  const meaning = operationOf(definition, on.brand, output_schema, name, input)
+  emit(draft, { type: 'call.counted', id, signature })
+  const { definition, output_schema, repeats, skills } = (turnOf(draft, id) as Turn).work
+  const meaning = operationOf(definition, draft.brand, output_schema, name, input)
   const times = repeats[signature] ?? 0
   const limit = definition.max_repeats ?? limits.repeats
   if (limit > 0 && times > limit) {
@@ -106,12 +106,13 @@ function begin(on: Draft, id: string, { id: call, name, input }: ToolUseBlock): 
       },
     }
   }
-  if (meaning.kind === 'fault') settleCall(on, id, call, { status: 'error', content: meaning.text })
+  if (meaning.kind === 'fault')
+    settleCall(draft, id, call, { status: 'error', content: meaning.text })
   else if (meaning.kind === 'help')
-    settleCall(on, id, call, { status: 'ok', content: meaning.text })
-  else if (meaning.kind === 'action') act(on, id, call, meaning.tool, meaning.input, skills)
-  else if (meaning.which === 'ask') askPerson(on, id, call, input)
-  else own(on, id, call, meaning.which, input)
+    settleCall(draft, id, call, { status: 'ok', content: meaning.text })
+  else if (meaning.kind === 'action') act(draft, id, call, meaning.tool, meaning.input, skills)
+  else if (meaning.which === 'ask') askPerson(draft, id, call, input)
+  else own(draft, id, call, meaning.which, input)
   return undefined
 }
 
@@ -128,27 +129,27 @@ function signatureOf(name: string, input: JsonObject): string {
 
 /** Executes a tool that the session itself implements. */
 function own(
-  on: Draft,
+  draft: Draft,
   id: string,
   call: string,
   which: Exclude<Reserved, 'ask'>,
   input: JsonObject,
 ): void {
-  const { definition, output_schema, skills = [] } = (turnOf(on, id) as Turn).work
+  const { definition, output_schema, skills = [] } = (turnOf(draft, id) as Turn).work
   if (which === 'submit_output') {
     const faults = valueFaults(output_schema ?? {}, input, '', 'the schema of the output')
-    if (rejectFaultyCall(on, id, call, faults, 'the output does not match its schema')) return
-    noteTurn(on, id, { output: input, output_source: 'tool' })
-    return void settleCall(on, id, call, { status: 'ok', content: 'The output was accepted.' })
+    if (rejectFaultyCall(draft, id, call, faults, 'the output does not match its schema')) return
+    noteTurn(draft, id, { output: input, output_source: 'tool' })
+    return void settleCall(draft, id, call, { status: 'ok', content: 'The output was accepted.' })
   }
   const skill = definition.skills.find(({ name }) => name === input['name'])
   if (!skill)
-    return void settleCall(on, id, call, {
+    return void settleCall(draft, id, call, {
       status: 'error',
       content: `There is no skill ${JSON.stringify(input['name'] ?? null)}.`,
     })
-  noteTurn(on, id, { skills: [...new Set([...skills, skill.name])] })
-  settleCall(on, id, call, { status: 'ok', content: skill.instructions })
+  noteTurn(draft, id, { skills: [...new Set([...skills, skill.name])] })
+  settleCall(draft, id, call, { status: 'ok', content: skill.instructions })
 }
 
 /**
@@ -156,27 +157,27 @@ function own(
  * it is destructive.
  */
 function act(
-  on: Draft,
+  draft: Draft,
   id: string,
   call: string,
   tool: GrantedTool,
   input: JsonObject,
   active: readonly string[] | undefined,
 ): void {
-  const { definition } = (turnOf(on, id) as Turn).work
-  const { index } = callOf(on, id, call) as Call
+  const { definition } = (turnOf(draft, id) as Turn).work
+  const { index } = callOf(draft, id, call) as Call
   const action = { name: tool.name, input }
-  noteCall(on, id, call, { action })
-  patchCall(on, id, index, { resolved_action: action })
+  noteCall(draft, id, call, { action })
+  patchCall(draft, id, index, { resolved_action: action })
   const restricting = definition.skills.filter(
     ({ name, allowed_tools }) => active?.includes(name) && allowed_tools.length > 0,
   )
   if (
     restricting.length > 0 &&
-    !isExempt(tool.name, on.brand) &&
-    !restricting.some(({ allowed_tools }) => allows(allowed_tools, tool, on.brand))
+    !isExempt(tool.name, draft.brand) &&
+    !restricting.some(({ allowed_tools }) => allows(allowed_tools, tool, draft.brand))
   ) {
-    return void settleCall(on, id, call, {
+    return void settleCall(draft, id, call, {
       status: 'error',
       content: `The skill ${restricting.map(({ name }) => name).join(', ')} does not allow ${tool.name}.`,
     })
@@ -184,34 +185,34 @@ function act(
   const faults = tool.input_schema
     ? valueFaults(tool.input_schema, input, '', `the input_schema of ${tool.name}`)
     : []
-  if (rejectFaultyCall(on, id, call, faults)) return
-  if (tool.annotations.destructive) askApproval(on, id, call, tool, input)
+  if (rejectFaultyCall(draft, id, call, faults)) return
+  if (tool.annotations.destructive) askApproval(draft, id, call, tool, input)
 }
 
 /**
  * Advances the calls of a running turn: dispatches ready calls, suspends the turn when only
  * questions are open, and commits the rows when all calls are settled.
  */
-export function advanceSegment(on: Draft, id: string): TurnStep {
-  const calls = () => Object.values(turnOf(on, id)?.work.segment?.calls ?? {})
-  for (const call of calls()) if (call.state === 'ready') dispatch(on, id, call)
+export function advanceSegment(draft: Draft, id: string): TurnStep {
+  const calls = () => Object.values(turnOf(draft, id)?.work.segment?.calls ?? {})
+  for (const call of calls()) if (call.state === 'ready') dispatch(draft, id, call)
   const states = new Set(calls().map(({ state }) => state))
   if (states.has('job') || states.has('asking')) return undefined
   const waiting = calls().find(({ state }) => state === 'waiting')
-  return waiting ? { wait: waitOf(waiting) } : commit(on, id)
+  return waiting ? { wait: waitOf(waiting) } : commit(draft, id)
 }
-function dispatch(on: Draft, id: string, { id: call, index, action }: Call): void {
-  const turn = turnOf(on, id) as Turn
+function dispatch(draft: Draft, id: string, { id: call, index, action }: Call): void {
+  const turn = turnOf(draft, id) as Turn
   const tool = turn.work.definition.tools.find(({ name }) => name === action?.name)
   if (!action || !tool)
-    return void settleCall(on, id, call, {
+    return void settleCall(draft, id, call, {
       status: 'error',
       content: 'The tool no longer exists.',
     })
-  const job_id = on.cause.mint('job')
+  const job_id = draft.cause.mint('job')
   const queue = tool.queue ?? queueOf(turn.work.definition)
-  noteCall(on, id, call, { state: 'job', job_id, queue })
-  patchCall(on, id, index, { status: 'running' })
+  noteCall(draft, id, call, { state: 'job', job_id, queue })
+  patchCall(draft, id, index, { status: 'running' })
   // Built-in tools, and tools that are declared safe to repeat, get several attempts. All other
   // tools get one attempt.
   const attempts =
@@ -219,7 +220,7 @@ function dispatch(on: Draft, id: string, { id: call, index, action }: Call): voi
       ? limits.attempts
       : 1
   enqueueJob(
-    on,
+    draft,
     queue,
     {
       id: job_id,
@@ -238,19 +239,19 @@ function dispatch(on: Draft, id: string, { id: call, index, action }: Call): voi
 
 /** Settles a call with the outcome of its job. */
 export function settleJobCall(
-  on: Draft,
+  draft: Draft,
   id: string,
   call: string,
   { outcome, result, context, error_type, error_message }: Settled,
 ): void {
-  if (outcome === 'completed' && context) noteCall(on, id, call, { context })
+  if (outcome === 'completed' && context) noteCall(draft, id, call, { context })
   const failed = {
     error_type: error_type ?? outcome,
     error_message:
       error_message ?? `The action ${outcome === 'failed' ? 'failed' : 'was cancelled'}.`,
   }
   settleCall(
-    on,
+    draft,
     id,
     call,
     outcome === 'completed'
@@ -281,8 +282,8 @@ function fitting(results: readonly ToolResultBlock[]): readonly ToolResultBlock[
 }
 
 /** Commits the row and the results of its calls. Called only once all calls are settled. */
-function commit(on: Draft, id: string): TurnStep {
-  const { segment, next_index, output } = (turnOf(on, id) as Turn).work
+function commit(draft: Draft, id: string): TurnStep {
+  const { segment, next_index, output } = (turnOf(draft, id) as Turn).work
   if (!segment) return undefined
   const calls = Object.values(segment.calls).sort((a, b) => a.index - b.index)
   const results = fitting(
@@ -296,7 +297,7 @@ function commit(on: Draft, id: string): TurnStep {
     const { progress: _, ...frozen } = block
     return frozen
   })
-  write(on, {
+  write(draft, {
     id: segment.message_id,
     turn: { id, index: segment.turn_index },
     role: 'assistant',
@@ -304,9 +305,9 @@ function commit(on: Draft, id: string): TurnStep {
     metadata: { response_message_index: segment.turn_index },
     created_at: segment.created_at,
   })
-  write(on, { turn: { id, index: next_index }, role: 'user', content: results })
-  noteTurn(on, id, { next_index: next_index + 1 })
+  write(draft, { turn: { id, index: next_index }, role: 'user', content: results })
+  noteTurn(draft, id, { next_index: next_index + 1 })
   const contexts = calls.flatMap(({ context = [] }) => context)
-  if (contexts.length > 0) writeContext(on, id, contexts)
+  if (contexts.length > 0) writeContext(draft, id, contexts)
   return output ? { end: { status: 'completed' } } : 'advance'
 }

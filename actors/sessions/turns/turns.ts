@@ -43,41 +43,41 @@ import { advanceSegment } from './segment.ts'
  * Starts the next queued turn if no turn is running. If all turns have ended, a compaction may
  * begin.
  */
-export function startNextTurn(on: Draft): void {
+export function startNextTurn(draft: Draft): void {
   for (;;) {
-    if (runningTurn(on.state)) return
-    const next = turnsOf(on.state).find(
+    if (runningTurn(draft.state)) return
+    const next = turnsOf(draft.state).find(
       ({ record, work }) => record.status === 'queued' && !work.ending,
     )
     if (!next) break
     const { id } = next.record
-    upsertTurn(on, id, { status: 'running', wait: null })
-    noteTurn(on, id, { since: on.cause.at })
-    continueTurn(on, id)
+    upsertTurn(draft, id, { status: 'running', wait: null })
+    noteTurn(draft, id, { since: draft.cause.at })
+    continueTurn(draft, id)
   }
-  if (Object.keys(on.state.turns).length === 0) beginCompaction(on, 'auto')
+  if (Object.keys(draft.state.turns).length === 0) beginCompaction(draft, 'auto')
 }
 
 /**
  * Advances a running turn by one step: continues its open calls or, between two iterations,
  * delivers its nudges and requests the next generation.
  */
-export function continueTurn(on: Draft, id: string): void {
-  const turn = turnOf(on, id)
+export function continueTurn(draft: Draft, id: string): void {
+  const turn = turnOf(draft, id)
   if (turn?.record.status !== 'running' || turn.work.ending) return
   if (turn.work.segment && Object.keys(turn.work.segment.calls).length > 0)
-    applyStep(on, id, advanceSegment(on, id))
+    applyStep(draft, id, advanceSegment(draft, id))
   else if (!turn.work.generation) {
-    deliverNudges(on, id)
-    applyStep(on, id, generate(on, id))
+    deliverNudges(draft, id)
+    applyStep(draft, id, generate(draft, id))
   }
 }
 /** Advances, ends or suspends the turn, as the result of a generation or a segment requires. */
-export function applyStep(on: Draft, id: string, next: TurnStep): void {
+export function applyStep(draft: Draft, id: string, next: TurnStep): void {
   if (next === undefined) return
-  if (next === 'advance') continueTurn(on, id)
-  else if ('end' in next) endTurn(on, id, next.end)
-  else wait(on, id, next.wait)
+  if (next === 'advance') continueTurn(draft, id)
+  else if ('end' in next) endTurn(draft, id, next.end)
+  else wait(draft, id, next.wait)
 }
 
 /** Returns the total number of milliseconds for which a turn has been running. */
@@ -93,24 +93,24 @@ export const budgetDeadline = ({ record, work }: Turn): number =>
     : Infinity
 
 /** Suspends a turn that waits for people, so that other turns can run. */
-function wait(on: Draft, id: string, waiting: Wait): void {
-  const turn = turnOf(on, id)
+function wait(draft: Draft, id: string, waiting: Wait): void {
+  const turn = turnOf(draft, id)
   if (!turn) return
-  noteTurn(on, id, { since: null, spent: spentOf(turn, on.cause.at) })
-  upsertTurn(on, id, { status: 'waiting', wait: waiting })
-  startNextTurn(on)
+  noteTurn(draft, id, { since: null, spent: spentOf(turn, draft.cause.at) })
+  upsertTurn(draft, id, { status: 'waiting', wait: waiting })
+  startNextTurn(draft)
 }
 /** Queues a turn again after its wait has ended. */
-export function requeueTurn(on: Draft, id: string): void {
-  upsertTurn(on, id, { status: 'queued', wait: null })
+export function requeueTurn(draft: Draft, id: string): void {
+  upsertTurn(draft, id, { status: 'queued', wait: null })
 }
 
 /**
  * Ends a turn. A turn with open questions ends when the last of them has been withdrawn, in the
  * same commit.
  */
-export function endTurn(on: Draft, id: string, ending: Ending): void {
-  const turn = turnOf(on, id)
+export function endTurn(draft: Draft, id: string, ending: Ending): void {
+  const turn = turnOf(draft, id)
   if (!turn || turn.work.ending) return
   const { segment, generation } = turn.work
   const calls = Object.values(segment?.calls ?? {})
@@ -123,36 +123,36 @@ export function endTurn(on: Draft, id: string, ending: Ending): void {
     ),
   ]
   for (const job of jobs)
-    tellQueue(on, job.queue, 'queue.cancel', { job_ids: [job.id], reason: reasonOf(ending) })
+    tellQueue(draft, job.queue, 'queue.cancel', { job_ids: [job.id], reason: reasonOf(ending) })
   const open = openQuestions(turn)
-  noteTurn(on, id, { ending, generation: null })
-  if (open.length === 0) concludeTurn(on, id)
+  noteTurn(draft, id, { ending, generation: null })
+  if (open.length === 0) concludeTurn(draft, id)
   else
     for (const interaction_id of open)
-      tellInteraction(on, interaction_id, 'interaction.withdraw', { reason: reasonOf(ending) })
+      tellInteraction(draft, interaction_id, 'interaction.withdraw', { reason: reasonOf(ending) })
 }
 const reasonOf = ({ status, error_type }: Ending): string =>
   status === 'failed' ? `the turn failed: ${error_type ?? 'error'}` : `the turn was ${status}`
 /** Completes the end of a turn that has no open questions. */
-export function concludeTurn(on: Draft, id: string): void {
-  const turn = turnOf(on, id)
+export function concludeTurn(draft: Draft, id: string): void {
+  const turn = turnOf(draft, id)
   const ending = turn?.work.ending
   if (!turn || !ending || settledTurns.has(turn.record.status)) return
   const { status, error_type, error_message, budget } = ending
-  if (status === 'cancelled') dropNudges(on, id)
-  if (budget) emit(on, { type: 'turn.extra', id, extra: { error_scope: 'agent_turn' } })
-  reportTurn(on, turn, ending)
-  reportExchange(on, turn)
-  upsertTurn(on, id, {
+  if (status === 'cancelled') dropNudges(draft, id)
+  if (budget) emit(draft, { type: 'turn.extra', id, extra: { error_scope: 'agent_turn' } })
+  reportTurn(draft, turn, ending)
+  reportExchange(draft, turn)
+  upsertTurn(draft, id, {
     status,
     wait: null,
-    completed_at: now(on),
+    completed_at: now(draft),
     ...(error_type !== undefined && { error_type }),
     ...(error_message !== undefined && { error_message }),
     ...(status === 'completed' && results(turn.work)),
   })
-  if (status !== 'cancelled') promoteNudges(on, id)
-  startNextTurn(on)
+  if (status !== 'cancelled') promoteNudges(draft, id)
+  startNextTurn(draft)
 }
 function results({ usage, output, output_source }: TurnWork): Patch<TurnUpsert> {
   return {
@@ -161,5 +161,9 @@ function results({ usage, output, output_source }: TurnWork): Patch<TurnUpsert> 
   }
 }
 /** Ends a turn with an error. */
-export const failTurn = (on: Draft, id: string, error_type: string, error_message: string): void =>
-  endTurn(on, id, { status: 'failed', error_type, error_message })
+export const failTurn = (
+  draft: Draft,
+  id: string,
+  error_type: string,
+  error_message: string,
+): void => endTurn(draft, id, { status: 'failed', error_type, error_message })

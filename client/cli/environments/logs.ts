@@ -9,9 +9,9 @@ import {
   type WorkerLogs,
 } from '../../../protocol/environments/schema.ts'
 import { type Code, errors } from '../../../protocol/errors.ts'
+import { BatonError } from '../../errors.ts'
 import { plainText } from '../../plain.ts'
 import { followStreams, type StreamMessage } from '../../streams/follow.ts'
-import { BatonError } from '../../transport.ts'
 import { clientFor, connected, requireService } from '../connection/connection.ts'
 import type { Shell } from '../shell.ts'
 import { environmentId } from './find.ts'

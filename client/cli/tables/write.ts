@@ -6,7 +6,8 @@
  */
 import { api } from '../../../protocol/api.ts'
 import { tableLimits } from '../../../protocol/tables/schema.ts'
-import { BatonError, type Transport } from '../../transport.ts'
+import { BatonError } from '../../errors.ts'
+import type { Transport } from '../../transport.ts'
 import { Mistake } from '../mistake.ts'
 
 /** Maximum size of a bulk insert in characters of JSON, far below the request limit. */

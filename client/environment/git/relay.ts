@@ -13,7 +13,7 @@ import { chmod, mkdtemp, writeFile } from 'node:fs/promises'
 import { createServer, type Server, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { BatonError } from '../../transport.ts'
+import { BatonError } from '../../errors.ts'
 import { type AskCredential, isSameRepository, namesOf, remoteUrl } from './remote.ts'
 
 /**

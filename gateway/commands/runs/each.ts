@@ -8,7 +8,7 @@ import { isId } from '../../../protocol/ids.ts'
 import type { Caller } from '../../auth/authenticate.ts'
 import type { Edge } from '../../call.ts'
 import { concurrently } from '../../timing.ts'
-import { recoveryExtra } from '../loops.ts'
+import { recoveryExtra } from './recovery.ts'
 
 /** Maximum number of concurrent commands of one request. */
 const MAX_CONCURRENT = 16

@@ -113,11 +113,11 @@ export class ActorCache {
   }
   /**
    * Records that an envelope with an entry of an actor was stored.
-   * @param bytes length of the entry in characters, if known.
+   * @param characters length of the entry's JSON, if known.
    */
-  changed(instance: ActorInstance, sequence: number, bytes = 0): void {
+  changed(instance: ActorInstance, sequence: number, characters = 0): void {
     if (instance.dirty === 0) instance.dirty = sequence
-    instance.grown += bytes
+    instance.grown += characters
     instance.entries++
     this.#active.set(instance.key, instance)
   }

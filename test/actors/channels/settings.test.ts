@@ -1,11 +1,11 @@
 /** Channels as a whole: names, direct messages, creation, settings and visibility. */
 import t from 'tap'
-import type { AnyActor } from '../../../actors/actor.ts'
+import { defineActor } from '../../../actors/actor.ts'
 import { channelName } from '../../../actors/channels/name.ts'
 import { given, START, typesOf } from '../../support/given.ts'
 import { by, CHANNEL, member, opened, settings } from './story.ts'
 
-const name = () => given(channelName as unknown as AnyActor)
+const name = () => given(defineActor(channelName))
 const creation = (people: string[] = [], more: object = {}) => ({
   name: 'ops',
   creation: { name: 'ops', people: people.map((id) => ({ id, kind: 'user' })) },

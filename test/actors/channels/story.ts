@@ -1,13 +1,13 @@
 /** Helpers for tests of channels: settings, members, callers and an opened channel. */
 
-import type { AnyActor } from '../../../actors/actor.ts'
+import { defineActor } from '../../../actors/actor.ts'
 import { channelActor } from '../../../actors/channels/channel.ts'
 import type { ChannelState } from '../../../actors/channels/state.ts'
 import type { ChannelMember, ChannelSettings } from '../../../protocol/channels/schema.ts'
 import { timestamp } from '../../../protocol/common.ts'
 import { given, type Outcome, START } from '../../support/given.ts'
 
-export const actor = channelActor({ brand: 'Service' }) as unknown as AnyActor
+export const actor = defineActor(channelActor({ brand: 'Service' }))
 export const CHANNEL = 'chan_1'
 const now = timestamp(START)
 export const settings = (more: Partial<ChannelSettings> = {}): ChannelSettings => ({

@@ -5,7 +5,7 @@
 
 import fc from 'fast-check'
 import t from 'tap'
-import type { AnyActor } from '../../../actors/actor.ts'
+import { defineActor } from '../../../actors/actor.ts'
 import { eventsActor } from '../../../actors/events/events.ts'
 import type { SourcesState } from '../../../actors/events/state.ts'
 import type {
@@ -30,7 +30,7 @@ interface Outcome {
  * has a trigger for `go`.
  */
 const listening = (loops: number, limits: TriggerLimits): Scene<SourcesState> => {
-  let scene = given<SourcesState>(eventsActor(limits) as unknown as AnyActor)
+  let scene = given<SourcesState>(defineActor(eventsActor(limits)))
   for (let n = 0; n < loops; n++)
     scene = scene.when('triggers.set', {
       loop_id: `loop_${n}`,

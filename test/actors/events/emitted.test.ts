@@ -4,7 +4,7 @@
 
 import { readdirSync, readFileSync } from 'node:fs'
 import t from 'tap'
-import type { AnyActor, Effect } from '../../../actors/actor.ts'
+import { defineActor, type Effect } from '../../../actors/actor.ts'
 import { run } from '../../../actors/runs/run.ts'
 import { tableActor } from '../../../actors/tables/table.ts'
 import { eventCatalog } from '../../../protocol/events/catalog.ts'
@@ -102,7 +102,7 @@ function ofTables(): string[] {
   }
   const more = { table_name: 'orders', change: 1, row, changed: [], previous: {} }
   const self = { kind: 'table', id: 'tbl_1', project: 'prj_1' } as const
-  const { react } = tableActor({ brand: 'Service' }) as AnyActor
+  const { react } = defineActor(tableActor({ brand: 'Service' }))
   return (['table.row_inserted', 'table.row_updated', 'table.row_deleted'] as const).flatMap(
     (type) => publishedBy(react?.[type]?.({ type, ...more } as never, self)),
   )

@@ -3,7 +3,7 @@
  * it sends, and what a repeat changes.
  */
 import t from 'tap'
-import type { AnyActor } from '../../../actors/actor.ts'
+import { defineActor } from '../../../actors/actor.ts'
 import { eventsActor } from '../../../actors/events/events.ts'
 import { reducePayload } from '../../../actors/events/reduce-payload.ts'
 import type { SourcesState } from '../../../actors/events/state.ts'
@@ -16,7 +16,7 @@ import {
 } from '../../../protocol/events/sources.ts'
 import { given, type Scene, START } from '../../support/given.ts'
 
-const actor = eventsActor(defaultTriggerLimits) as unknown as AnyActor
+const actor = defineActor(eventsActor(defaultTriggerLimits))
 const DAY_MS = 86_400_000
 const scene = (): Scene<SourcesState> => given<SourcesState>(actor)
 const said = (more: Partial<Publication> = {}): Publication => ({
@@ -378,9 +378,7 @@ t.test('an event of a private session fires triggers and does nothing else', asy
   t.match(after.effects, [
     { tell: { name: 'trigger.fire', input: { source: { private_session: 'ses_1' } } } },
   ])
-  const limited = given<SourcesState>(
-    eventsActor({ per_root: 0, per_minute: 0 }) as unknown as AnyActor,
-  )
+  const limited = given<SourcesState>(defineActor(eventsActor({ per_root: 0, per_minute: 0 })))
   const overruns = (more: Partial<Publication>) =>
     publish(triggers(limited, [{}]), { depth: 1, ...more }).events[0]?.['overruns']
   t.match(overruns({}), { loop_1: {} })

@@ -5,7 +5,7 @@
  */
 import * as fc from 'fast-check'
 import t from 'tap'
-import { type AnyActor, fold } from '../../../actors/actor.ts'
+import { defineActor, fold } from '../../../actors/actor.ts'
 import { eventsActor } from '../../../actors/events/events.ts'
 import type { SourcesState } from '../../../actors/events/state.ts'
 import { fits } from '../../../protocol/events/matching.ts'
@@ -14,7 +14,7 @@ import { isPrivate } from '../../../protocol/events/types.ts'
 import { ExpressionError } from '../../../protocol/rules/expressions/expression.ts'
 import { given, type Scene, START } from '../../support/given.ts'
 
-const actor = eventsActor(defaultTriggerLimits) as unknown as AnyActor
+const actor = defineActor(eventsActor(defaultTriggerLimits))
 const maybe = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: undefined, freq: 2 })
 const exact = fc.constantFrom('a.b', 'a.b.c', 'a.x', 'run.completed', 'signal.a', 'schedule.tick')
 const value = fc.constantFrom<unknown>(1, 2, '1', true, null, [1], { k: 1 })

@@ -3,7 +3,7 @@
  * the event, and the event's payload.
  */
 import t from 'tap'
-import type { AnyActor, Effect } from '../../../actors/actor.ts'
+import { defineActor, type Effect } from '../../../actors/actor.ts'
 import { eventsActor } from '../../../actors/events/events.ts'
 import type { SourcesState } from '../../../actors/events/state.ts'
 import { run } from '../../../actors/runs/run.ts'
@@ -17,7 +17,7 @@ import { Yard } from '../loops/yard.ts'
 import { failed, record as runOf, sleep, started } from '../runs/story.ts'
 import { begun, say } from '../sessions/story.ts'
 
-const events = eventsActor(defaultTriggerLimits) as unknown as AnyActor
+const events = defineActor(eventsActor(defaultTriggerLimits))
 const listening = given<SourcesState>(events).when('hook.set', { webhook_id: 'wbh_1', events: [] })
 
 const published = (effects: readonly Effect[], event_type: string): Publication[] =>

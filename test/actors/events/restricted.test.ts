@@ -1,11 +1,11 @@
 /** Events of private artifacts: whom the matcher notifies, and what it passes on. */
 import t from 'tap'
-import type { AnyActor } from '../../../actors/actor.ts'
+import { defineActor } from '../../../actors/actor.ts'
 import { eventsActor } from '../../../actors/events/events.ts'
 import { defaultTriggerLimits } from '../../../protocol/events/sources.ts'
 import { given } from '../../support/given.ts'
 
-const actor = eventsActor(defaultTriggerLimits) as unknown as AnyActor
+const actor = defineActor(eventsActor(defaultTriggerLimits))
 
 t.test('the owner of a private artifact is passed to triggers and deliveries', async (t) => {
   const from = given(actor)

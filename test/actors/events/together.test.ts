@@ -1,11 +1,11 @@
 /** Events that the service publishes together, in one command. */
 import t from 'tap'
-import type { AnyActor } from '../../../actors/actor.ts'
+import { defineActor } from '../../../actors/actor.ts'
 import { eventsActor } from '../../../actors/events/events.ts'
 import { defaultTriggerLimits } from '../../../protocol/events/sources.ts'
 import { given } from '../../support/given.ts'
 
-const actor = eventsActor(defaultTriggerLimits) as unknown as AnyActor
+const actor = defineActor(eventsActor(defaultTriggerLimits))
 
 t.test('events that are published together are stored and matched one by one', async (t) => {
   const from = given(actor)

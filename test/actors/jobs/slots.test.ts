@@ -4,14 +4,14 @@
  */
 import fc from 'fast-check'
 import t from 'tap'
-import type { AnyActor, Effect } from '../../../actors/actor.ts'
+import { defineActor, type Effect } from '../../../actors/actor.ts'
 import { planActor } from '../../../actors/loops/plan/plan.ts'
 import { given, typesOf } from '../../support/given.ts'
 import { ORGANIZATION, Yard } from '../loops/yard.ts'
 import { played } from '../support/played.ts'
 
 const actor = (plan_concurrency?: number) =>
-  planActor({ ...(plan_concurrency !== undefined && { plan_concurrency }) }) as unknown as AnyActor
+  defineActor(planActor({ ...(plan_concurrency !== undefined && { plan_concurrency }) }))
 type Told = Extract<Effect, { tell: unknown }>['tell']
 
 /** Two loops and the plan, with one message queue per loop and direction. */

@@ -3,7 +3,7 @@
  * cannot be deleted; loops end with their project.
  */
 import t from 'tap'
-import type { AnyActor, Effect } from '../../../actors/actor.ts'
+import { defineActor, type Effect } from '../../../actors/actor.ts'
 import { projectActor } from '../../../actors/projects/project.ts'
 import { makeId } from '../../../protocol/ids.ts'
 import { played } from '../support/played.ts'
@@ -11,7 +11,7 @@ import { ORGANIZATION, Yard } from './yard.ts'
 
 const PRJ = makeId('project', 0, new Uint8Array(10), 3)
 const project = () =>
-  played(projectActor({ brand: 'Service' }) as unknown as AnyActor, {
+  played(defineActor(projectActor({ brand: 'Service' })), {
     project: PRJ,
     kind: 'project',
     id: PRJ,

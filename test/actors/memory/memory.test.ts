@@ -4,7 +4,7 @@
  */
 import fc from 'fast-check'
 import t from 'tap'
-import type { AnyActor } from '../../../actors/actor.ts'
+import { defineActor } from '../../../actors/actor.ts'
 import { type MemoryState, memory } from '../../../actors/memory/memory.ts'
 import { timestamp } from '../../../protocol/common.ts'
 import {
@@ -14,7 +14,7 @@ import {
 } from '../../../protocol/memory/schema.ts'
 import { given, START } from '../../support/given.ts'
 
-const actor = memory as unknown as AnyActor
+const actor = defineActor(memory)
 const fresh = () => given<MemoryState>(actor)
 type Saved = { readonly type: string; readonly entry: MemoryEntry; readonly change: MemoryChange }
 const save = (memory_key: string, more: object = {}) => ({

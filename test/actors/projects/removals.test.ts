@@ -3,12 +3,12 @@
  * access also enqueues an errand, which removes the memberships.
  */
 import t from 'tap'
-import type { AnyActor } from '../../../actors/actor.ts'
+import { defineActor } from '../../../actors/actor.ts'
 import { projectActor } from '../../../actors/projects/project.ts'
 import { permissions } from '../../../protocol/access/schema.ts'
 import { given, typesOf } from '../../support/given.ts'
 
-const project = projectActor({ brand: 'Acme' }) as unknown as AnyActor
+const project = defineActor(projectActor({ brand: 'Acme' }))
 const holds = Object.keys(permissions)
 const begin = () =>
   given<{ partings: Record<string, string> }>(project)

@@ -3,7 +3,7 @@
  * executors read before they send a request.
  */
 import t from 'tap'
-import type { AnyActor } from '../../../actors/actor.ts'
+import { type AnyActor, defineActor } from '../../../actors/actor.ts'
 import { organizationActor } from '../../../actors/projects/organization/organization.ts'
 import { projectActor } from '../../../actors/projects/project.ts'
 import { given, type Outcome, type Scene } from '../../support/given.ts'
@@ -23,7 +23,7 @@ interface Subject {
   /** The name of the field that contains the record, in the reply to that query and in events. */
   readonly record: 'action' | 'webhook'
 }
-const project = projectActor({ brand: 'Acme' }) as unknown as AnyActor
+const project = defineActor(projectActor({ brand: 'Acme' }))
 const subjects: Readonly<Record<string, Subject>> = {
   'an action': {
     actor: project,
@@ -36,7 +36,7 @@ const subjects: Readonly<Record<string, Subject>> = {
     record: 'action',
   },
   'an action of the organization': {
-    actor: organizationActor({ brand: 'Acme' }) as unknown as AnyActor,
+    actor: defineActor(organizationActor({ brand: 'Acme' })),
     field: 'endpoint_url',
     create: 'organization_action.create',
     update: 'organization_action.update',

@@ -3,14 +3,14 @@
  * an item does not grow with the number of items.
  */
 import t from 'tap'
-import { type AnyActor, type Cause, type Decided, evolve } from '../../../actors/actor.ts'
+import { type Cause, type Decided, defineActor, evolve } from '../../../actors/actor.ts'
 import { run } from '../../../actors/runs/run.ts'
 import { progressesOf, type RunState } from '../../../actors/runs/state.ts'
 import { prefixes } from '../../../protocol/ids.ts'
 import type { RunEvent } from '../../../protocol/runs/events.ts'
 
 const ITEMS = 10_000
-const actor = run as unknown as AnyActor
+const actor = defineActor(run)
 
 /**
  * Starts a run with one action per item. Returns functions that end its jobs and read its state.

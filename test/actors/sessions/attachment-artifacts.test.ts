@@ -3,7 +3,7 @@
  * commit. Files that an earlier release stored have no artifact.
  */
 import t from 'tap'
-import { type AnyActor, defineActor, fold } from '../../../actors/actor.ts'
+import { defineActor, fold } from '../../../actors/actor.ts'
 import { artifactActor } from '../../../actors/artifacts/artifact.ts'
 import { sessionActor } from '../../../actors/sessions/session.ts'
 import type { SessionState } from '../../../actors/sessions/state.ts'
@@ -228,7 +228,7 @@ t.test('files in journals of earlier versions stay readable, usable and deletabl
     old('art_gone'),
     { type: 'attachment.erased', ids: ['art_gone'] } as Event,
   ]
-  const actor = sessionActor({ brand: 'Service' }) as unknown as AnyActor
+  const actor = defineActor(sessionActor({ brand: 'Service' }))
   t.ok(fold(actor, history, START))
   s.session = given<SessionState>(actor, ...history)
   t.same(s.session.ask('attachments'), { items: [artifact] })

@@ -4,7 +4,7 @@
  * Sizes are in characters of JSON.
  */
 import t from 'tap'
-import type { AnyActor, Cause, Decided } from '../../../actors/actor.ts'
+import { type Cause, type Decided, defineActor } from '../../../actors/actor.ts'
 import { type Remembered, recall, remember } from '../../../actors/sessions/history/remembered.ts'
 import { sessionActor } from '../../../actors/sessions/session.ts'
 import type { SessionState } from '../../../actors/sessions/state.ts'
@@ -17,7 +17,7 @@ import { definition, message, say, tool, use } from './story.ts'
 
 type Open = Record<string, unknown>
 t.setTimeout(120_000)
-const actor = sessionActor({ brand: 'Service' }) as unknown as AnyActor
+const actor = defineActor(sessionActor({ brand: 'Service' }))
 const sizeOf = (value: unknown): number => JSON.stringify(value).length
 
 /** A session actor without a shard and without the slow checks of other tests. */

@@ -4,13 +4,7 @@
  * immediately, as if in one commit.
  */
 
-import {
-  type AnyActor,
-  type Cause,
-  defineActor,
-  type Effect,
-  type Tell,
-} from '../../../actors/actor.ts'
+import { type Cause, defineActor, type Effect, type Tell } from '../../../actors/actor.ts'
 import { artifactActor } from '../../../actors/artifacts/artifact.ts'
 import { interactionActor } from '../../../actors/interactions/interaction.ts'
 import { sessionActor } from '../../../actors/sessions/session.ts'
@@ -25,7 +19,7 @@ import { given, type Outcome, type Scene, START } from '../../support/given.ts'
 
 type Open = Record<string, unknown>
 const brand = 'Service'
-const actor = sessionActor({ brand }) as unknown as AnyActor
+const actor = defineActor(sessionActor({ brand }))
 export const tool = (
   name: string,
   annotations: GrantedTool['annotations'] = {},
@@ -125,7 +119,7 @@ export class Story {
   }
   question(id: string, name: string, input: Open, cause: Partial<Cause> = {}): string | undefined {
     const scene =
-      this.questions.get(id) ?? given(interactionActor({ brand: 'Service' }) as unknown as AnyActor)
+      this.questions.get(id) ?? given(defineActor(interactionActor({ brand: 'Service' })))
     const after = scene.when(name, input, {
       at: this.at,
       self: { project: 'prj_1', kind: 'interaction', id },

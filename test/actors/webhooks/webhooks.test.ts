@@ -1,15 +1,15 @@
 /** Webhooks and secrets of a project, and the webhooks to which an event is delivered. */
 
 import t from 'tap'
-import type { AnyActor } from '../../../actors/actor.ts'
+import { defineActor } from '../../../actors/actor.ts'
 import { eventsActor } from '../../../actors/events/events.ts'
 import type { SourcesState } from '../../../actors/events/state.ts'
 import { projectActor } from '../../../actors/projects/project.ts'
 import { defaultTriggerLimits } from '../../../protocol/events/sources.ts'
 import { given, type Scene } from '../../support/given.ts'
 
-const project = projectActor({ brand: 'Acme' }) as unknown as AnyActor
-const events = eventsActor(defaultTriggerLimits) as unknown as AnyActor
+const project = defineActor(projectActor({ brand: 'Acme' }))
+const events = defineActor(eventsActor(defaultTriggerLimits))
 const first = (more: object = {}) =>
   given(project).when('webhook.create', {
     name: 'hook',

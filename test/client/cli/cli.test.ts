@@ -14,7 +14,7 @@ import { type Field, fieldsOf, inputOf, readValue, slotsOf } from '../../../clie
 import { Mistake } from '../../../client/cli/mistake.ts'
 import { lineOf } from '../../../client/cli/timeline.ts'
 import { actionsOf } from '../../../client/cli/work.ts'
-import { BatonError } from '../../../client/transport.ts'
+import { BatonError } from '../../../client/errors.ts'
 import { WorkerError } from '../../../client/worker/options.ts'
 import { api } from '../../../protocol/api.ts'
 import type { Row } from '../../../protocol/contract.ts'

@@ -8,8 +8,8 @@ import { gitClone } from '../../../client/environment/git/clone.ts'
 import { gitDiff, gitFetch, gitStatus } from '../../../client/environment/git/git.ts'
 import { CredentialRelay } from '../../../client/environment/git/relay.ts'
 import type { AskCredential } from '../../../client/environment/git/remote.ts'
+import { BatonError } from '../../../client/errors.ts'
 import { startGitServer } from '../../../client/tour/git/server.ts'
-import { BatonError } from '../../../client/transport.ts'
 import { execute, failure, workspaceOf } from './support.ts'
 
 const TOKENS = { read: 'token-for-reading', push: 'token-for-pushing' }

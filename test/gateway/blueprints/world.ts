@@ -13,8 +13,9 @@ import type { Call, Edge } from '../../../gateway/call.ts'
 import { callParts, runCommand } from '../../../gateway/command.ts'
 import { openDirectory } from '../../../gateway/directory.ts'
 import type { World } from '../../../gateway/ports.ts'
+import type { Membership } from '../../../nodes/host/cluster/membership.ts'
 import { envelopeText, parseEnvelope } from '../../../nodes/host/memory/codec.ts'
-import { createWorld, type WorldParts } from '../../../nodes/world.ts'
+import { createWorld } from '../../../nodes/world.ts'
 import { permissions } from '../../../protocol/access/schema.ts'
 import { api } from '../../../protocol/api.ts'
 import { type Row, routeOf } from '../../../protocol/contract.ts'
@@ -26,8 +27,8 @@ import { subjects } from '../../../protocol/subjects.ts'
 import { defaultTiming } from '../../../protocol/workers/timing.ts'
 import { View } from '../../../views/view.ts'
 import { ToyWorld } from '../../host/support/toy.ts'
-import { fake, fakeWorld } from '../../support/fake-world.ts'
-import { type ManualClock, MemoryBus, seeded, settleAll, silentLog } from '../../support/memory.ts'
+import { fake, fakeParts, fakeWorld } from '../../support/fake-world.ts'
+import { type ManualClock, MemoryBus, seeded, settleAll } from '../../support/memory.ts'
 
 const bytesOf = (n: number) => new Uint8Array(10).fill(n)
 const ORGANIZATION = makeId('organization', 0, bytesOf(1), 0)
@@ -112,25 +113,22 @@ async function open(seed: number, plant?: Plant, from?: ToyWorld): Promise<Store
   })
   const closers: (() => void)[] = []
   const gateway = (step: Step = () => undefined): Gateway => {
-    const base = createWorld({
-      node: 'g',
-      settings,
-      partitions: 1,
-      shards: 2,
-      secret: new Uint8Array(32),
-      organization: ORGANIZATION,
-      bus,
-      clock: world.clock,
-      random: world.random,
-      membership: {
-        refresh: async () => {},
-        members: () => [],
-        fresh: () => true,
-        endedGateways: () => 0,
-      },
-      unreachable: async () => undefined,
-      log: silentLog,
-    } as unknown as WorldParts)
+    const base = createWorld(
+      fakeParts({
+        settings,
+        organization: ORGANIZATION,
+        bus,
+        clock: world.clock,
+        random: world.random,
+        membership: fake<Membership>('membership', {
+          refresh: async () => {},
+          members: () => [],
+          fresh: () => true,
+          endedGateways: () => 0,
+        }),
+        unreachable: async () => undefined,
+      }),
+    )
     const port =
       <A extends unknown[], R>(call: (...args: A) => Promise<R>, nameOf: (...args: A) => string) =>
       async (...args: A): Promise<R> => {

@@ -5,8 +5,9 @@ import type { Planned } from '../../../nodes/host/effects/effects.ts'
 import { Outbox } from '../../../nodes/host/effects/outbox.ts'
 import { LocalShards } from '../../../nodes/host/local-shards.ts'
 import type { Shard } from '../../../nodes/host/shard.ts'
-import { createWorld, type WorldParts } from '../../../nodes/world.ts'
+import { createWorld } from '../../../nodes/world.ts'
 import type { Command } from '../../../protocol/entry.ts'
+import { fakeParts } from '../../support/fake-world.ts'
 import { MemoryBus, settleAll } from '../../support/memory.ts'
 import { command, reply, runId, ToyWorld } from '../support/toy.ts'
 
@@ -17,18 +18,15 @@ class NoRequests extends MemoryBus {
   }
 }
 const gateway = (toys: ToyWorld, { bus, local }: Pick<HostDeps, 'bus' | 'local'>) =>
-  createWorld({
-    node: 'g1',
-    settings: { deadline: 15_000 },
-    partitions: 1,
-    shards: 2,
-    secret: new Uint8Array(32),
-    organization: 'org_1',
-    bus,
-    local,
-    clock: toys.clock,
-    random: toys.random,
-  } as unknown as WorldParts)
+  createWorld(
+    fakeParts({
+      settings: { deadline: 15_000 },
+      bus,
+      local,
+      clock: toys.clock,
+      random: toys.random,
+    }),
+  )
 /** Sends a command to a shard directly and collects its answers. */
 function ask(shard: Shard, sent: Command): ShardAnswer[] {
   const answers: ShardAnswer[] = []

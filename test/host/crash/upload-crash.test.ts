@@ -8,14 +8,15 @@ import { createHash } from 'node:crypto'
 import t from 'tap'
 import { actorKinds } from '../../../actors/kinds.ts'
 import type { Outcome, World } from '../../../gateway/ports.ts'
-import { createWorld, type WorldParts } from '../../../nodes/world.ts'
+import { createWorld } from '../../../nodes/world.ts'
 import type { ArtifactEvent } from '../../../protocol/artifacts/events.ts'
 import type { ArtifactRecord } from '../../../protocol/artifacts/schema.ts'
 import { isRefusal } from '../../../protocol/errors.ts'
 import { makeId } from '../../../protocol/ids.ts'
 import type { JobHeader } from '../../../protocol/jobs/rows.ts'
 import { defaultTiming } from '../../../protocol/workers/timing.ts'
-import { MemoryBus, settleAll, silentLog } from '../../support/memory.ts'
+import { fakeParts } from '../../support/fake-world.ts'
+import { MemoryBus, settleAll } from '../../support/memory.ts'
 import { ToyWorld } from '../support/toy.ts'
 import { dieAtEach, dying, handedTo, Told } from './dying.ts'
 import { type Failure, failingGateway, MemoryFiles, type Sent } from './upload-edge.ts'
@@ -60,23 +61,20 @@ async function play({ who, leased, repeats }: Plan, at: number): Promise<Played>
   const stays = await world.owner(1 - shard, world.deps(bus))
   const one = await dying(world, bus, typeof who === 'number' ? at : 0, { shard, project: PROJECT })
   const told = new Told(world)
-  const gateway: World = createWorld({
-    node: 'g',
-    settings: {
-      brand: 'Service',
-      shards: 2,
-      deadline: 15_000,
-      artifacts: { max_bytes: 1000, upload_ms: UPLOAD_MS },
-    },
-    partitions: 1,
-    shards: 2,
-    secret: new Uint8Array(32),
-    organization: ORGANIZATION,
-    bus,
-    clock: world.clock,
-    random: world.random,
-    log: silentLog,
-  } as unknown as WorldParts)
+  const gateway: World = createWorld(
+    fakeParts({
+      settings: {
+        brand: 'Service',
+        shards: 2,
+        deadline: 15_000,
+        artifacts: { max_bytes: 1000, upload_ms: UPLOAD_MS },
+      },
+      organization: ORGANIZATION,
+      bus,
+      clock: world.clock,
+      random: world.random,
+    }),
+  )
 
   /**
    * Advances the time by at most 20 s, until the promise settles or its gateway is dead. Returns

@@ -2,7 +2,6 @@
 import t from 'tap'
 import { createSuccession, wasLeader } from '../../../nodes/nats/leader.ts'
 
-type Cluster = Parameters<typeof wasLeader>[0]
 const replica = (name: string, milliseconds: number, offline = false) => ({
   name,
   current: true,
@@ -11,7 +10,7 @@ const replica = (name: string, milliseconds: number, offline = false) => ({
   lag: 0,
 })
 const told = (...replicas: ReturnType<typeof replica>[]) =>
-  wasLeader({ name: 'c', leader: 'a', replicas } as unknown as Cluster, 5)
+  wasLeader({ name: 'c', leader: 'a', replicas }, 5)
 
 t.test('a single server leads', async (t) => {
   t.ok(wasLeader(undefined, 5))
@@ -35,7 +34,7 @@ t.test('a leader that answers late may have been paused and replaced', async (t)
     name: 'c',
     leader: 'a',
     replicas: [replica('b', 10), replica('c', 10)],
-  } as unknown as Cluster
+  }
   t.ok(wasLeader(cluster, 900))
   t.notOk(wasLeader(cluster, 1100))
 })
@@ -43,11 +42,10 @@ t.test('a leader that answers late may have been paused and replaced', async (t)
 t.test('an earlier leader is ignored while its successor answers', async (t) => {
   let now = 0
   const believed = createSuccession(() => now)
-  const since = (second: number) =>
-    ({
-      leader: 'x',
-      leader_since: `2026-01-01T00:00:${String(second).padStart(2, '0')}.123456789Z`,
-    }) as unknown as Cluster
+  const since = (second: number) => ({
+    leader: 'x',
+    leader_since: `2026-01-01T00:00:${String(second).padStart(2, '0')}.123456789Z`,
+  })
   t.ok(believed(0, since(10)))
   t.ok(believed(0, since(20)), 'a successor')
   now = 1900
@@ -59,5 +57,5 @@ t.test('an earlier leader is ignored while its successor answers', async (t) => 
   now = 4000
   t.ok(believed(0, since(10)), 'clocks of servers differ: the only answering server counts')
   t.ok(believed(0, undefined), 'a single server')
-  t.ok(believed(0, { leader: 'x' } as unknown as Cluster), 'a server that does not report it')
+  t.ok(believed(0, { leader: 'x' }), 'a server that does not report it')
 })

@@ -8,6 +8,7 @@ import { ensureLogs } from '../../../nodes/nats/logs/stream.ts'
 import type { Nats } from '../../../nodes/nats/server/connect.ts'
 import type { LogBatch, NumberedBatch } from '../../../protocol/jobs/logs.ts'
 import { names } from '../../../protocol/subjects.ts'
+import { fake } from '../../support/fake-world.ts'
 import { startStore } from '../support/store.ts'
 
 const MIB = 1_048_576
@@ -88,8 +89,9 @@ t.test('a limit above the free space is halved until it fits', async (t) => {
     const description = 'insufficient storage resources available'
     throw new JetStreamApiError({ code: 500, err_code: 10_047, description })
   }
-  const manager = { streams: { info: (name: string) => streams.info(name), add } }
-  const tight = { ...one, manager } as unknown as Nats
+  const info = (name: string) => streams.info(name)
+  const manager = fake<Nats['manager']>('manager', { streams: { info, add } })
+  const tight = { ...one, manager }
   await ensureLogs(tight, { ...retention, bytes: 300 * MIB }, 1)
   t.equal((await streams.info(names.logs)).config.max_bytes, 75 * MIB)
 })

@@ -13,6 +13,7 @@ import type { Nats } from '../../../nodes/nats/server/connect.ts'
 import { ensureCluster, provision } from '../../../nodes/nats/server/provision.ts'
 import { StartFault } from '../../../nodes/process/fault.ts'
 import { names } from '../../../protocol/subjects.ts'
+import { fake } from '../../support/fake-world.ts'
 import { startStore } from '../support/store.ts'
 
 const bytes = (text: string) => new TextEncoder().encode(text)
@@ -168,12 +169,11 @@ t.test('snapshots may be small, large, replaced and deleted', async (t) => {
   t.same(Buffer.from((await createBlobs(two).get('some/value')) ?? []).equals(large), true)
   const stream = `OBJ_${names.blobs}`
   t.equal((await one.manager.streams.info(stream)).state.consumer_count, 0, 'a read leaves nothing')
-  const { manager } = two
   const getMessage = async () => {
     await blobs.delete('some/value')
     return null
   }
-  const reader = { ...two, manager: { ...manager, streams: { getMessage } } } as unknown as Nats
+  const reader = { ...two, manager: fake<Nats['manager']>('manager', { streams: { getMessage } }) }
   t.equal(await createBlobs(reader).get('some/value'), undefined, 'deleted during the read')
   await blobs.put('some/value', large)
   await one.manager.streams.purge(stream, { filter: `$O.${names.blobs}.C.>` })

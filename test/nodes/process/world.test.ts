@@ -1,8 +1,10 @@
 /** The gateway's ports over a bus that transports messages as JSON, as NATS does. */
 import t from 'tap'
 import type { ShardAnswer } from '../../../nodes/host/deps.ts'
-import { createWorld, type WorldParts } from '../../../nodes/world.ts'
+import type { Bus, Clock } from '../../../nodes/host/ports.ts'
+import { createWorld } from '../../../nodes/world.ts'
 import { refuse } from '../../../protocol/errors.ts'
+import { fake, fakeParts } from '../../support/fake-world.ts'
 import { ManualClock, settleAll } from '../../support/memory.ts'
 
 const to = {
@@ -11,19 +13,16 @@ const to = {
   id: 'prj_01AAAAAAAAAAAAAAAAAAAAAA0B',
 } as const
 /** Creates the ports of a gateway over a bus. `byte` is the value of every random byte. */
-function worldOver(bus: object, clock: object, deadline = 15_000, byte = 0) {
-  const parts = {
+function worldOver(bus: { readonly request: unknown }, clock: Clock, deadline = 15_000, byte = 0) {
+  const parts = fakeParts({
     node: 'n1',
     settings: { deadline },
-    partitions: 1,
     shards: 4,
-    secret: new Uint8Array(32),
-    organization: 'org_1',
-    bus,
+    bus: fake<Bus>('bus', bus),
     clock,
-    random: { bytes: (length: number) => new Uint8Array(length).fill(byte) },
-  }
-  return createWorld(parts as unknown as WorldParts)
+    random: { bytes: (length) => new Uint8Array(length).fill(byte) },
+  })
+  return createWorld(parts)
 }
 function answering(given: ShardAnswer) {
   const bus = { request: async () => ({ answer: JSON.parse(JSON.stringify(given)) as unknown }) }
@@ -147,24 +146,24 @@ t.test('a query is sent once the owners know what is followed', async (t) => {
   const left: string[] = []
   let know = () => {}
   const known = new Promise<void>((resolve) => (know = resolve))
-  const world = createWorld({
-    settings: { deadline: 15_000 },
-    partitions: 1,
-    secret: new Uint8Array(32),
-    bus: {
-      subscribe: () => () => {},
-      request: async (subject: string) => {
-        sent.push(subject)
-        return { answer: 1 }
+  const world = createWorld(
+    fakeParts({
+      settings: { deadline: 15_000 },
+      bus: fake<Bus>('bus', {
+        subscribe: () => () => {},
+        request: async (subject: string) => {
+          sent.push(subject)
+          return { answer: 1 }
+        },
+      }),
+      clock: fake<Clock>('clock', { elapsed: () => 0, now: () => 0 }),
+      random: { bytes: (length) => new Uint8Array(length) },
+      interest: {
+        follow: (subject) => () => left.push(subject),
+        settled: () => known,
       },
-    },
-    clock: { elapsed: () => 0, now: () => 0 },
-    random: { bytes: (length: number) => new Uint8Array(length) },
-    interest: {
-      follow: (subject: string) => () => left.push(subject),
-      settled: () => known,
-    },
-  } as unknown as WorldParts)
+    }),
+  )
   const stops = (['run', 'session', 'channel'] as const).map((kind) =>
     world.live('prj_1', kind, `${kind}_1`, () => {}),
   )
@@ -180,7 +179,7 @@ t.test('a query is sent once the owners know what is followed', async (t) => {
 t.test('a view that was slow gets more time', async (t) => {
   const clock = new ManualClock()
   const timeouts: number[] = []
-  const bus = {
+  const bus = fake<Bus>('bus', {
     request: async (_: string, __: unknown, timeout: number) => {
       timeouts.push(timeout)
       return timeouts.length < 4
@@ -189,13 +188,19 @@ t.test('a view that was slow gets more time', async (t) => {
           : 'timeout'
         : { answer: 1 }
     },
-  }
-  const parts = { settings: { deadline: 15_000 }, partitions: 1, secret: new Uint8Array(32), bus }
-  const world = createWorld({
-    ...parts,
-    clock: { ...clock, elapsed: () => 0, later: (_: number, run: () => void) => run() },
-    random: { bytes: (length: number) => new Uint8Array(length) },
-  } as unknown as WorldParts)
+  })
+  const world = createWorld(
+    fakeParts({
+      settings: { deadline: 15_000 },
+      bus,
+      clock: fake<Clock>('clock', {
+        ...clock,
+        elapsed: () => 0,
+        later: (_: number, run: () => void) => run(),
+      }),
+      random: { bytes: (length) => new Uint8Array(length) },
+    }),
+  )
   t.equal(await world.viewRow(to.project, 'run.list', {}), 1)
   t.strictSame(timeouts, [2000, 4000, 4000, 8000], 'but not after an attempt without a view')
 })

@@ -10,11 +10,12 @@ import { createBlobs } from '../../../nodes/nats/blobs.ts'
 import { createBus } from '../../../nodes/nats/bus.ts'
 import { startSweeping } from '../../../nodes/roles/sweep.ts'
 import { sweepArtifacts } from '../../../nodes/storage/sweep-artifacts.ts'
-import { createWorld, type WorldParts } from '../../../nodes/world.ts'
+import { createWorld } from '../../../nodes/world.ts'
 import { blobName } from '../../../protocol/artifacts/commands.ts'
 import { isRefusal } from '../../../protocol/errors.ts'
 import { textName } from '../../../protocol/sessions/attachments.ts'
-import { ManualClock, silentLog } from '../../support/memory.ts'
+import { fakeParts } from '../../support/fake-world.ts'
+import { ManualClock } from '../../support/memory.ts'
 import { service } from '../../support/service.ts'
 import { until } from '../support/given.ts'
 import { artifactClient } from './client.ts'
@@ -38,18 +39,17 @@ const clock = {
   },
 }
 /** The ports of a second node, which performs the sweep. */
-const world = createWorld({
-  node: 'sweeper',
-  settings: { deadline: 15_000 },
-  partitions: 1,
-  shards: 4,
-  secret: new Uint8Array(32),
-  organization,
-  bus: createBus(nats, () => false),
-  clock,
-  random: { bytes: randomBytes },
-  log: silentLog,
-} as unknown as WorldParts)
+const world = createWorld(
+  fakeParts({
+    node: 'sweeper',
+    settings: { deadline: 15_000 },
+    shards: 4,
+    organization,
+    bus: createBus(nats, () => false),
+    clock,
+    random: { bytes: randomBytes },
+  }),
+)
 /**
  * `world` with a clock that is two hours ahead, so that all present files exceed the minimum age.
  */

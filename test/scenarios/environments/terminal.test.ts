@@ -4,8 +4,8 @@
  */
 import { get } from 'node:http'
 import t, { type Test } from 'tap'
+import type { BatonError } from '../../../client/errors.ts'
 import { openTerminal, type TerminalOptions } from '../../../client/terminal.ts'
-import type { BatonError } from '../../../client/transport.ts'
 import type { OpenTerminal, WorkerTerminal } from '../../../client/worker/terminals.ts'
 import { Worker } from '../../../client/worker.ts'
 import { terminalLimits } from '../../../protocol/workers/terminals.ts'

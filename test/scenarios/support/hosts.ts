@@ -2,17 +2,18 @@
  * Starts hosts on real connections to NATS, and a stand-in for the environment actor. The stand-in
  * runs in the real shard host, so its requests and the commands of hosts go through NATS.
  */
-import type { GatewaySettings, Log, World } from '../../../gateway/ports.ts'
+import type { Log, World } from '../../../gateway/ports.ts'
 import type { Bus, Clock } from '../../../nodes/host/ports.ts'
 import { startHost } from '../../../nodes/hosts/host.ts'
 import { createBus } from '../../../nodes/nats/bus.ts'
 import type { Access } from '../../../nodes/nats/server/access.ts'
 import { connectNats } from '../../../nodes/nats/server/connect.ts'
 import { systemClock, systemRandom } from '../../../nodes/system.ts'
-import { createWorld, type WorldParts } from '../../../nodes/world.ts'
+import { createWorld } from '../../../nodes/world.ts'
 import { environmentCredential } from '../../../protocol/environments/credential.ts'
 import { makeId } from '../../../protocol/ids.ts'
 import { kinds, ToyWorld } from '../../host/support/toy.ts'
+import { fakeParts } from '../../support/fake-world.ts'
 import { silentLog } from '../../support/memory.ts'
 import type { MemoryPlace } from '../../support/memory-provider.ts'
 import { PROJECT, type StandIn, standIn } from '../../support/stand-in-environment.ts'
@@ -85,19 +86,8 @@ export async function startOwner(access: Access, log: Log = silentLog) {
  * @param shards number of shards of the installation.
  */
 export function worldOn(bus: Bus, node: string, clock: Clock, shards = 2): World {
-  const parts: Partial<WorldParts> = {
-    node,
-    settings: { deadline: 5000 } as GatewaySettings,
-    partitions: 1,
-    shards,
-    secret: new Uint8Array(32),
-    organization: 'org_1',
-    bus,
-    clock,
-    random: systemRandom(),
-    log: silentLog,
-  }
-  return createWorld(parts as WorldParts)
+  const settings = { deadline: 5000 }
+  return createWorld(fakeParts({ node, settings, shards, bus, clock, random: systemRandom() }))
 }
 
 /**

@@ -5,7 +5,7 @@
 
 import Database from 'better-sqlite3'
 import t from 'tap'
-import type { AnyActor } from '../../../actors/actor.ts'
+import { defineActor } from '../../../actors/actor.ts'
 import { memory } from '../../../actors/memory/memory.ts'
 import { isRefusal } from '../../../protocol/errors.ts'
 import { MEMORY_RETENTION, type MemoryChange } from '../../../protocol/memory/schema.ts'
@@ -42,7 +42,7 @@ function world() {
       prev: 0,
     },
   })
-  let scene = given(memory as unknown as AnyActor)
+  let scene = given(defineActor(memory))
   let cursor = 1000
   return {
     save: (day: number, memory_key = 'k') => {

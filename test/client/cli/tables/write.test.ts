@@ -6,7 +6,8 @@ import {
   type Target,
   upsertRows,
 } from '../../../../client/cli/tables/write.ts'
-import { BatonError, type Transport } from '../../../../client/transport.ts'
+import { BatonError } from '../../../../client/errors.ts'
+import type { Transport } from '../../../../client/transport.ts'
 
 const target = (call: () => Promise<unknown>): Target => ({
   transport: { call } as unknown as Transport,
