@@ -38,10 +38,11 @@ export interface LogWriters {
    */
   write(lease: LogLease, lines: LogFrame['lines'], lost: () => void): void
   /**
-   * Stores the remaining lines of an attempt that has ended, or of all attempts of the job if the
-   * token is absent.
+   * Stores the remaining lines of an attempt that ends, or of all attempts of the job if the token
+   * is absent. Returns undefined if the lease of these lines is already confirmed. Otherwise it must
+   * stay current until the promise has resolved, because the lines would be discarded.
    */
-  end(job_id: string, lease_token?: string): void
+  end(job_id: string, lease_token?: string): Promise<unknown> | undefined
   /** Stops the writers. Resolves when each received line has been stored or discarded. */
   stop(): Promise<void>
 }
@@ -93,11 +94,15 @@ export function openLogWriters(world: Ports): LogWriters {
       writer.add(lines)
     },
     end(job_id, lease_token) {
+      let confirmed: Promise<unknown> | undefined
       for (const writer of writers.get(job_id) ?? [])
         if (lease_token === undefined || writer.lease.lease_token === lease_token) {
           writer.forget()
           void writer.end().then(() => remove(writer))
+          const own = writer.close()
+          if (own) confirmed = confirmed ? Promise.all([confirmed, own]) : own
         }
+      return confirmed
     },
     async stop() {
       for (const writer of all()) writer.forget()
@@ -128,6 +133,10 @@ class Writer {
   #waitingBytes = 0
   #confirmed: Confirmed | undefined
   #confirmedAt = Number.NEGATIVE_INFINITY
+  /** The confirmation that the queue has not answered yet. */
+  #confirming: Promise<Confirmed | undefined> | undefined
+  /** Whether the last confirmation applies to all waiting lines, because no line follows. */
+  #closed = false
   #credit: number
   #credited: number
   /** Number of bytes that may still be written under the lease. */
@@ -155,6 +164,7 @@ class Writer {
     const now = this.#world.now()
     const elapsed = this.#world.monotonic()
     this.touched = elapsed
+    this.#closed = false
     for (const raw of lines) {
       if (this.#full || !this.#paid(elapsed)) {
         this.#dropped++
@@ -179,6 +189,21 @@ class Writer {
   end(): Promise<void> {
     this.#report()
     return this.#flush()
+  }
+  /**
+   * Confirms the lease of the waiting lines for the last time. Returns undefined if it is already
+   * confirmed.
+   */
+  close(): Promise<unknown> | undefined {
+    if (this.#waiting.length === 0 || this.#over) return undefined
+    const confirmed = this.#confirm()
+    if (!(confirmed instanceof Promise)) {
+      this.#closed = true
+      return undefined
+    }
+    return confirmed.then((one) => {
+      this.#closed = one !== undefined
+    })
   }
 
   /** @param now current time (`World.monotonic`). */
@@ -240,14 +265,21 @@ class Writer {
   }
 
   /**
-   * Confirms the lease, if its last confirmation is too old. Returns undefined, and discards the
-   * waiting lines, when the lease is not current, the job belongs to neither a run nor a turn, or
-   * the queue does not answer.
+   * Confirms the lease, if its last confirmation is too old. The result is undefined, and the
+   * waiting lines are discarded, when the lease is not current, the job belongs to neither a run
+   * nor a turn, or the queue does not answer.
    */
-  async #confirm(): Promise<Confirmed | undefined> {
+  #confirm(): Confirmed | Promise<Confirmed | undefined> {
     const { monotonic: now, settings } = this.#world
-    if (this.#confirmed && now() - this.#confirmedAt < settings.timing.cadence * 1000)
-      return this.#confirmed
+    const isRecent = now() - this.#confirmedAt < settings.timing.cadence * 1000
+    if (this.#confirmed && (this.#closed || isRecent)) return this.#confirmed
+    this.#confirming ??= this.#ask().finally(() => {
+      this.#confirming = undefined
+    })
+    return this.#confirming
+  }
+  async #ask(): Promise<Confirmed | undefined> {
+    const { monotonic: now } = this.#world
     const { queue, job_id, lease_token, session } = this.lease
     const asked = now()
     const facts = await this.#world

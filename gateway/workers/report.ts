@@ -51,9 +51,9 @@ export function handleReport(
   session.reports.set(key, waiting)
   const now = world.monotonic()
   recordFrame(session, job_id, lease_token, now)
-  // Called before the report is sent, while the lease is still current, so that the remaining lines
-  // are stored.
-  edge.logs.end(job_id, lease_token)
+  // The report ends the lease, so it is sent after the lease of the remaining lines is confirmed. An
+  // owner that has just taken over the shard may decide two waiting messages in any order.
+  const confirmed = edge.logs.end(job_id, lease_token)
   recordReport(session, job_id, lease_token, now)
   updateSubscriptions(edge, session)
   const input = outcomeOf(frame, bytes)
@@ -67,7 +67,7 @@ export function handleReport(
       session.reports.delete(key)
       if (!open) conclude(edge, session, frame, waiting, outcome)
     })
-  return trackPromise(edge, decide(0))
+  return trackPromise(edge, confirmed ? confirmed.then(() => decide(0)) : decide(0))
 }
 
 /**

@@ -6,14 +6,16 @@
  * Invariants:
  * B1. The cursor contains the id of the whole action. The command id for each run is derived from
  *     this id, so the action acts on a run at most once, even if a request is repeated.
- * B2. The cursor contains the time of the first request. Runs that were created later are excluded.
+ * B2. Runs that were created after the first request are excluded. The first request reads all
+ *     runs that match. Its cursor contains its time, or the latest creation time of these runs if
+ *     that is later, because the clocks of nodes differ.
  * B3. A request with an idempotency key acts on the runs that its first attempt selected. They are
  *     stored before any run is changed.
  */
 import { parseTimestamp, timestamp } from '../../../protocol/common.ts'
 import type { Origin } from '../../../protocol/entry.ts'
 import { isRefusal, type Refusal, refuseFields } from '../../../protocol/errors.ts'
-import type { SortKey } from '../../../protocol/queries/views.ts'
+import type { SortKey, ViewQueries } from '../../../protocol/queries/views.ts'
 import {
   type BulkByFilter,
   type BulkByFilterResult,
@@ -33,7 +35,7 @@ import { gateExtra } from './gate.ts'
 interface BulkPosition {
   /** Id of the whole action. */
   readonly id: string
-  /** Unix milliseconds of the first request. */
+  /** Unix milliseconds after which runs were created after the first request (B2). */
   readonly began: number
   /** Sort keys of the last run of the previous page; absent for the first page. */
   readonly after?: readonly SortKey[]
@@ -53,31 +55,36 @@ export async function bulkRuns(
   const opened = body.after === undefined ? undefined : openCursor(world, binding, body.after)
   if (opened && isRefusal(opened))
     return refuseFields({ field: 'after', message: 'is not a cursor of this action and filter' })
-  const position = (opened?.position as BulkPosition | undefined) ?? {
-    id: identity.command_id,
-    began: world.now(),
-  }
+  const position = opened?.position as BulkPosition | undefined
+  const id = position?.id ?? identity.command_id
+  const now = world.now()
   const question = {
     ...filter,
     status: [...bulkStatuses(body)],
-    created_before: earlier(filter.created_before, timestamp(Math.floor(position.began) + 1)),
+    ...(position && {
+      created_before: earlier(filter.created_before, timestamp(Math.floor(position.began) + 1)),
+    }),
   }
   const page = await world.view(project, 'run.list', {
     ...question,
     order: 'asc',
     limit: preview ? bulkLimits.preview : bulkLimits.runs,
-    ...(position.after && { after: position.after }),
+    ...(position?.after && { after: position.after }),
   })
   if (isRefusal(page)) return page
+  const isLast = !preview && page.position === undefined
+  const first = position?.began ?? (isLast ? now : await latestTime(edge, project, question, now))
+  if (isRefusal(first)) return first
   if (preview) {
     const counted = await world.view(project, 'run.count', question)
     if (isRefusal(counted)) return counted
-    const next = counted.count > 0 || counted.more ? sealCursor(world, binding, position) : null
+    const start = position ?? { id, began: first }
+    const next = counted.count > 0 || counted.more ? sealCursor(world, binding, start) : null
     return { results: [], next, preview: { ...counted, runs: [...page.items] as Run[] } }
   }
   const origin = originOf(world, call.caller, call.incoming, call.request_id)
   const selected = await firstSelection(edge, project, identity, origin, {
-    began: position.began,
+    began: first,
     run_ids: page.items.map(({ id }) => id),
     ...(page.position && { after: page.position }),
   })
@@ -90,8 +97,8 @@ export async function bulkRuns(
       caller: call.caller,
       name: `run.${action}`,
       origin,
-      commandId: (run_id) => `${position.id}.${action}.${run_id}`,
-      fingerprint: world.hash(JSON.stringify(['run.bulk', position.id, action])).slice(0, 40),
+      commandId: (run_id) => `${id}.${action}.${run_id}`,
+      fingerprint: world.hash(JSON.stringify(['run.bulk', id, action])).slice(0, 40),
       input: {
         ...(reason !== undefined && { reason }),
         ...(action === 'resume' && (await gateExtra(edge, project, call.caller))),
@@ -101,8 +108,22 @@ export async function bulkRuns(
   )
   return {
     results,
-    next: after ? sealCursor(world, binding, { id: position.id, began, after }) : null,
+    next: after ? sealCursor(world, binding, { id, began, after }) : null,
   }
+}
+
+/**
+ * Returns the latest time at which a run that matches was created, or `now` if that is later.
+ */
+async function latestTime(
+  { world }: Edge,
+  project: string,
+  question: ViewQueries['run.list']['input'],
+  now: number,
+): Promise<number | Refusal> {
+  const newest = await world.view(project, 'run.list', { ...question, order: 'desc', limit: 1 })
+  if (isRefusal(newest)) return newest
+  return Math.max(now, ...newest.items.map((run) => parseTimestamp(run.created_at) ?? now))
 }
 
 /**

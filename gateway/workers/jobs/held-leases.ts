@@ -46,7 +46,7 @@ export function removeEndedLease(
   session.held.delete(job_id)
   session.reported.delete(job_id)
   edge.previews.end(job_id, token)
-  edge.logs.end(job_id, token)
+  void edge.logs.end(job_id, token)
   if (session.closed) return
   handleCapacityGain(edge, session)
 }

@@ -145,10 +145,10 @@ t.test('a full log reports the limit at once, and the dropped lines at the end',
     'a',
     'The log of this job has reached its maximum size. Further lines are dropped.',
   ])
-  writers.end('job_1', 'other token')
+  void writers.end('job_1', 'other token')
   await settled()
   t.equal(texts().length, 2)
-  writers.end('job_1', lease.lease_token)
+  void writers.end('job_1', lease.lease_token)
   await settled()
   t.equal(texts().at(-1), '2 lines were dropped.')
 })
@@ -171,4 +171,39 @@ t.test('a store that fails or is slow costs lines, never unbounded memory', asyn
   t.strictSame(texts().slice(0, 2), ['1 line was dropped.', 'first'])
   t.equal(texts().at(-1), `${300 - kept} lines were dropped.`)
   t.ok(at.stored.every(({ batch }) => JSON.stringify(batch).length < logLimits.batch + 1000))
+})
+
+t.test('lines before the end need no further confirmation after it', async (t) => {
+  const { at, write, writers, texts } = scene()
+  const gate = deferred<void>()
+  at.store = () => gate.promise
+  write('a')
+  await settled()
+  write('b')
+  t.equal(writers.end('job_1', lease.lease_token), undefined, 'the confirmation is recent')
+  at.now += defaultTiming.cadence * 1000
+  at.answer = null
+  gate.resolve()
+  await settled()
+  t.strictSame(texts(), ['a', 'b'])
+  t.equal(at.lost, 0)
+})
+
+t.test('the end reports when an outdated lease has been confirmed', async (t) => {
+  const { at, write, writers, texts } = scene()
+  const gate = deferred<void>()
+  at.store = () => gate.promise
+  write('a')
+  await settled()
+  write('b')
+  at.now += defaultTiming.cadence * 1000
+  await writers.end('job_1', lease.lease_token)
+  t.equal(at.asked, 2)
+  at.answer = null
+  gate.resolve()
+  await settled()
+  t.strictSame(texts(), ['a', 'b'])
+  write('c')
+  await settled()
+  t.strictSame(texts(), ['a', 'b'], 'a line after the end needs a current lease')
 })

@@ -131,7 +131,11 @@ export interface Scene {
   worker(register?: object, grant?: Partial<Grant>): Promise<Worker>
 }
 
-export function scene(settings: Partial<World['settings']> = {}): Scene {
+/** @param more members that replace those of the world. */
+export function scene(
+  settings: Partial<World['settings']> = {},
+  more: Partial<Pick<World, 'ask' | 'logs'>> = {},
+): Scene {
   const clock = new Clock()
   const commands: Command[] = []
   const listening = new Map<string, number>()
@@ -229,6 +233,7 @@ export function scene(settings: Partial<World['settings']> = {}): Scene {
       },
     },
     count: { request() {}, open() {}, inc() {} },
+    ...more,
   })
   const hub = openHub(world)
   const made: Scene = {
