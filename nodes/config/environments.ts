@@ -5,7 +5,7 @@
 import { readFileSync } from 'node:fs'
 import { type Static, Type } from 'typebox'
 import { Value } from 'typebox/value'
-import { bytes, duration, each, integer, matching, type Parse } from './parse.ts'
+import { bytes, duration, each, integer, matching, type Parse, url } from './parse.ts'
 import { optional, setting, type ValuesOf } from './setting.ts'
 
 const NAME = '[a-z][a-z0-9_-]{0,63}'
@@ -115,6 +115,9 @@ const httpProviders: Parse<readonly HttpProvider[]> = (text) => {
   }
   const Providers = Type.Array(HttpProvider, { maxItems: 100 })
   if (Value.Check(Providers, value)) {
+    for (const { name, url: address, gateway_url = address } of value)
+      if (!URL.canParse(address) || !URL.canParse(gateway_url))
+        return wrong(`has a URL that cannot be parsed, in the provider ${name}`)
     const names = value.map(({ name }) => name)
     return names.some((name, i) => builtIn.includes(name) || names.indexOf(name) !== i)
       ? wrong(`needs different names, other than ${builtIn.join(', ')}`)
@@ -177,7 +180,7 @@ export const environmentTable = {
     'Let the provider local run workers without isolation; for development only',
   ),
   BATON_GATEWAY_URL: optional(
-    matching(
+    url(
       /^https?:\/\/[^\s?#]+[^\s?#/]$/,
       'must be a URL such as http://10.0.0.1:8080, without a trailing slash',
     ),
