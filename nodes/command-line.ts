@@ -5,6 +5,7 @@
  * startup time.
  */
 import { Command } from 'commander'
+import { declareFlags } from '../client/cli/completion.ts'
 import { addHelp, oneLineErrors } from '../client/cli/usage.ts'
 import { addBackupCommands } from './commands/backup-options.ts'
 import { benchmarks, runBench } from './commands/bench.ts'
@@ -50,8 +51,8 @@ const serving = (
   description: string,
   run: (command: Command) => Promise<void>,
   accepts: (setting: string) => boolean = () => true,
-) =>
-  program
+) => {
+  const command = program
     .command(name)
     .description(description)
     .allowUnknownOption()
@@ -62,6 +63,12 @@ const serving = (
       `\nSettings (flag, environment variable, meaning, default):\n${settings(accepts)}\n`,
     )
     .action(async (_: unknown, __: unknown, command: Command) => run(command))
+  const flags = settingsTable().filter(({ name }) => accepts(name))
+  declareFlags(
+    command,
+    flags.map(({ flag }) => flag),
+  )
+}
 const runNode = async (command: Command, greet: boolean): Promise<void> => {
   const { config } = valid(command, readConfig(process.env, command.args))
   return (await import('./commands/start.ts')).runNode(config, greet)

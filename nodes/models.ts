@@ -3,7 +3,6 @@
  * stored elsewhere, in an environment variable or a separate file. This module handles only
  * references to them.
  */
-import { readFileSync } from 'node:fs'
 import { type Static, Type } from 'typebox'
 import { Value } from 'typebox/value'
 import {
@@ -14,6 +13,7 @@ import {
   type Models,
   type Price,
 } from '../protocol/agents/models.ts'
+import { readJson, schemaFault } from './config/json.ts'
 
 const Effort = Type.Enum([...efforts])
 const closed = { additionalProperties: false }
@@ -21,14 +21,21 @@ const text = Type.String({ minLength: 1, maxLength: 200 })
 /** USD per million tokens. */
 const usd = Type.Number({ minimum: 0, maximum: 100_000 })
 const Cost = Type.Object({ input: usd, output: usd, cache_read: Type.Optional(usd) }, closed)
+const KEY = '^(env:[A-Za-z_][A-Za-z0-9_]*|file:/.+)$'
+const BASE_URL = '^https?://[^\\s?#]+$'
+/** What a text must be, by the pattern that it must match. */
+const sentences = {
+  [KEY]: 'must be env:<variable> or file:<absolute path>, which name the place of the key',
+  [BASE_URL]: 'must be a URL such as http://10.0.0.7:8000/v1, without a query',
+}
 const Name = Type.String({ pattern: '^[a-z0-9]+([._-][a-z0-9]+)*$', maxLength: 64 })
 const Provider = Type.Object(
   {
     provider: Name,
     kind: Type.Enum(['openai-compatible', 'openai', 'anthropic', 'scripted']),
     display_name: Type.Optional(text),
-    base_url: Type.Optional(Type.String({ pattern: '^https?://[^\\s?#]+$' })),
-    key: Type.Optional(Type.String({ pattern: '^(env:[A-Za-z_][A-Za-z0-9_]*|file:/.+)$' })),
+    base_url: Type.Optional(Type.String({ pattern: BASE_URL })),
+    key: Type.Optional(Type.String({ pattern: KEY })),
     models: Type.Array(
       Type.Object(
         {
@@ -139,23 +146,10 @@ export function readModels(
   setting: string,
   brand: string,
 ): ModelSettings | { readonly wrong: string } {
-  let value: unknown = { providers: [] }
-  if (setting.trim() !== '') {
-    try {
-      value = JSON.parse(setting.trim().startsWith('{') ? setting : readFileSync(setting, 'utf8'))
-    } catch (error) {
-      // The parser's error message is not shown: it quotes part of the text, which may contain a
-      // key by mistake.
-      const { code } = error as NodeJS.ErrnoException
-      return {
-        wrong: `must be JSON, or the path of a file with JSON${code === undefined ? '' : `: ${code}`}`,
-      }
-    }
-  }
-  if (!Value.Check(Settings, value)) {
-    const [first] = Value.Errors(Settings, value)
-    return { wrong: `is invalid at ${first?.instancePath || '/'}: ${first?.message ?? ''}` }
-  }
+  const read = setting.trim() === '' ? { value: { providers: [] } } : readJson(setting)
+  if ('wrong' in read) return read
+  const { value } = read
+  if (!Value.Check(Settings, value)) return schemaFault(Settings, value, sentences)
   const all = [...value.providers, builtIn(brand)]
   const twice = all.find(
     ({ provider }, index) => all.findIndex((other) => other.provider === provider) !== index,
@@ -164,9 +158,12 @@ export function readModels(
     return {
       wrong: `contains the provider ${twice.provider} twice, or a provider with the name of the service`,
     }
-  for (const { provider, kind, base_url } of all)
+  for (const { provider, kind, base_url } of all) {
+    if (base_url !== undefined && !URL.canParse(base_url))
+      return { wrong: `has a base_url that cannot be parsed, in the provider ${provider}` }
     if (kind === 'openai-compatible' && base_url === undefined)
       return { wrong: `needs a base_url for the provider ${provider}` }
+  }
   // A provider whose list of models is empty serves only the embedding model. It is not listed.
   const providers = all
     .filter(({ models }) => models.length > 0)

@@ -1,41 +1,92 @@
 /**
- * `baton completion`: prints scripts that complete commands and flags in bash, zsh and fish. The
- * scripts are generated from the command definitions.
+ * `baton completion`: prints scripts that complete commands, flags and the values of flags in bash,
+ * zsh and fish. The scripts are generated from the command definitions.
  */
-import { Argument, type Command } from 'commander'
+import { Argument, type Command, type Option } from 'commander'
 import type { Shell } from './shell.ts'
 
 const shells = ['bash', 'zsh', 'fish'] as const
 
-/** The valid completions after a command path: the names of its subcommands and its long flags. */
+interface Flag {
+  /** The long flag, and the short one if there is one. */
+  readonly names: readonly string[]
+  /** Whether the word after the flag is its value. */
+  readonly valued: boolean
+  /** The possible values, if they can be listed. */
+  readonly choices: readonly string[]
+}
+/** The valid completions after a command path: the names of its subcommands, and its flags. */
 interface Place {
   readonly path: readonly string[]
   readonly commands: readonly string[]
-  readonly flags: readonly string[]
+  readonly flags: readonly Flag[]
 }
+
+/** Flags of commands that read their arguments themselves. All of them have values. */
+const further = new WeakMap<Command, readonly string[]>()
+/** Declares flags with values that a command reads from its arguments, for completion. */
+export const declareFlags = (command: Command, flags: readonly string[]): void => {
+  further.set(command, flags)
+}
+
+const listed = new WeakMap<Option, readonly string[]>()
+/** Declares the values of an option whose parser checks them, for completion. */
+export const declareChoices = (option: Option, choices: readonly string[]): void => {
+  listed.set(option, choices)
+}
+
+/** Values that contain other characters are not completed, because shells divide or change them. */
+const PLAIN = /^[\w.-]+$/
+const flagOf = (option: Option): Flag[] =>
+  option.long == null
+    ? []
+    : [
+        {
+          names: [option.long, ...(option.short ? [option.short] : [])],
+          valued: option.required,
+          choices: (option.argChoices ?? listed.get(option) ?? []).filter((text) =>
+            PLAIN.test(text),
+          ),
+        },
+      ]
 
 /** Returns the completions for each command path of a program. Hidden commands are omitted. */
 function placesOf(command: Command, path: readonly string[] = []): Place[] {
-  const shown = command.createHelp().visibleCommands(command)
-  const flags = command
-    .createHelp()
-    .visibleOptions(command)
-    .flatMap(({ long }) => (long ? [long] : []))
+  const help = command.createHelp()
+  const shown = help.visibleCommands(command)
+  const flags = [
+    ...help.visibleOptions(command).flatMap(flagOf),
+    ...(further.get(command) ?? []).map((name) => ({ names: [name], valued: true, choices: [] })),
+  ]
   return [
     { path, commands: shown.map((child) => child.name()), flags },
     ...shown.flatMap((child) => placesOf(child, [...path, child.name()])),
   ]
 }
 
-/** Returns the script for bash: one case per command path. zsh runs it with `bashcompinit`. */
+/**
+ * Returns the script for bash: one case per command path. zsh runs it with `bashcompinit`. After a
+ * flag with a value, only its values are offered, or files if its values cannot be listed. bash
+ * passes `--flag=value` as three words.
+ */
 function bash(places: readonly Place[]): string {
-  const cases = places.map(
-    ({ path, commands, flags }) =>
-      `    '${path.join(' ')}') words='${[...commands, ...flags].join(' ')}' ;;`,
-  )
+  const cases = places.map(({ path, commands, flags }) => {
+    const words = [...commands, ...flags.map(({ names }) => names[0])]
+    const switches = flags.flatMap(({ names, valued }) => (valued ? [] : names))
+    const choices = flags.flatMap(({ names, choices }) =>
+      choices.length > 0 ? names.map((name) => `${name}=${choices.join(',')}`) : [],
+    )
+    return (
+      `    '${path.join(' ')}') words='${words.join(' ')}' ` +
+      `switches='${switches.join(' ')}' choices='${choices.join(' ')}' ;;`
+    )
+  })
   return `_baton() {
-  local current=\${COMP_WORDS[COMP_CWORD]} path='' words='' word known
-  for word in "\${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
+  local current=\${COMP_WORDS[COMP_CWORD]} previous=\${COMP_WORDS[COMP_CWORD-1]}
+  local path='' words='' switches='' choices='' word known
+  if [[ $current == '=' ]]; then current=''
+  elif [[ $previous == '=' ]]; then previous=\${COMP_WORDS[COMP_CWORD-2]}; fi
+  for word in "\${COMP_WORDS[@]:1:$((COMP_CWORD-1))}"; do
     case $word in -*) break ;; esac
     known="$path\${path:+ }$word"
     case " $_baton_paths " in *"|$known|"*) path=$known ;; *) break ;; esac
@@ -43,13 +94,23 @@ function bash(places: readonly Place[]): string {
   case $path in
 ${cases.join('\n')}
   esac
+  case $previous in -*)
+    case " $switches " in *" $previous "*) ;; *)
+      words=''
+      for word in $choices; do
+        if [[ \${word%%=*} == "$previous" ]]; then words=\${word#*=}; words=\${words//,/ }; fi
+      done ;;
+    esac ;;
+  esac
   COMPREPLY=($(compgen -W "$words" -- "$current"))
 }
 _baton_paths='${places.map(({ path }) => `|${path.join(' ')}|`).join('')}'
 complete -o default -F _baton baton
 `
 }
+/** The completion system of zsh is loaded unless the user's configuration has done so. */
 const zsh = (places: readonly Place[]): string =>
+  '(( $+functions[compdef] )) || { autoload -Uz compinit && compinit; }\n' +
   `autoload -U +X bashcompinit && bashcompinit\n${bash(places)}`
 
 function fish(places: readonly Place[]): string {
@@ -65,7 +126,13 @@ function fish(places: readonly Place[]): string {
       ...(operation === undefined && commands.length > 0
         ? [`complete -c baton -n '${when}' -f -a '${commands.join(' ')}'`]
         : []),
-      ...flags.map((flag) => `complete -c baton -n '${when}' -l ${flag.slice(2)}`),
+      ...flags.map(({ names: [long = '', short], valued, choices }) =>
+        [
+          `complete -c baton -n '${when}' -l ${long.slice(2)}`,
+          ...(short === undefined ? [] : [`-s ${short.slice(1)}`]),
+          ...(choices.length > 0 ? [`-x -a '${choices.join(' ')}'`] : valued ? ['-r'] : []),
+        ].join(' '),
+      ),
     ]
   })
   return `${lines.join('\n')}\n`

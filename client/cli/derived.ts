@@ -7,6 +7,7 @@ import { type Command, InvalidArgumentError, Option } from 'commander'
 import { api } from '../../protocol/api.ts'
 import { isConditional, isTagged } from '../../protocol/conditional.ts'
 import { type Row, routeOf } from '../../protocol/contract.ts'
+import { declareChoices } from './completion.ts'
 import { clientFor, connected, connectionFlags } from './connection/connection.ts'
 import {
   type Field,
@@ -138,6 +139,7 @@ export function optionOf(field: Field): Option {
     help,
   )
   option.attributeName = () => keyOf(field)
+  if (field.choices) declareChoices(option, field.choices)
   if (field.required) option.makeOptionMandatory()
   if (field.form === 'boolean') option.preset('true')
   return option.argParser((text: string, before: unknown) => {

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { type Static, Type } from 'typebox'
 import { Value } from 'typebox/value'
-import { any, duration, each, matching, type Parse, secret } from './parse.ts'
+import { any, duration, each, matching, type Parse, secret, url } from './parse.ts'
 import { optional, setting, type ValuesOf } from './setting.ts'
 
 const Name = Type.String({ minLength: 1, maxLength: 256 })
@@ -28,7 +28,7 @@ const mapping: Parse<Static<typeof Mapping>> = (text) => {
 }
 
 /** `http:` is accepted only for an issuer on this machine. */
-const issuer = matching(
+const issuer = url(
   /^(https:\/\/[^\s?#]+|http:\/\/(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d{1,5})?(\/[^\s?#]*)?)$/,
   'must be an https URL without a query, such as https://login.example.org/realms/main',
 )

@@ -2,23 +2,30 @@
  * The settings of environments: the providers of the installation, the providers that this node
  * runs, and the limits of an environment.
  */
-import { readFileSync } from 'node:fs'
 import { type Static, Type } from 'typebox'
 import { Value } from 'typebox/value'
-import { bytes, duration, each, integer, matching, type Parse } from './parse.ts'
+import { readJson, schemaFault } from './json.ts'
+import { bytes, duration, each, integer, matching, type Parse, url } from './parse.ts'
 import { optional, setting, type ValuesOf } from './setting.ts'
 
 const NAME = '[a-z][a-z0-9_-]{0,63}'
 /** Pattern of the hosts in URLs that refer to this machine. */
 const LOOPBACK = '(localhost|127(\\.\\d{1,3}){3}|\\[::1\\])'
+const PROVIDER_URL = `^(https://[^\\s?#]+|http://${LOOPBACK}(:\\d+)?(/[^\\s?#]*)?)$`
+const SECRET = '^[\\x21-\\x7e]{16,512}$'
+/** What a text must be, by the pattern that it must match. */
+const sentences = {
+  [PROVIDER_URL]: 'must be an https URL without a query, or an http URL of this machine',
+  [SECRET]: 'must be 16 to 512 ASCII characters without spaces',
+}
 const HttpProvider = Type.Object(
   {
     name: Type.String({ pattern: `^${NAME}$` }),
     url: Type.String({
-      pattern: `^(https://[^\\s?#]+|http://${LOOPBACK}(:\\d+)?(/[^\\s?#]*)?)$`,
+      pattern: PROVIDER_URL,
       maxLength: 2048,
     }),
-    secret: Type.String({ pattern: '^[\\x21-\\x7e]{16,512}$' }),
+    secret: Type.String({ pattern: SECRET }),
     gateway_url: Type.Optional(Type.String({ pattern: '^https?://[^\\s?#]*[^\\s?#/]$' })),
   },
   { additionalProperties: false },
@@ -102,26 +109,20 @@ const words: Parse<readonly string[]> = (text) =>
     ? text.split(' ')
     : wrong('must be a command such as baton environment-worker')
 const httpProviders: Parse<readonly HttpProvider[]> = (text) => {
-  let value: unknown
-  try {
-    value = JSON.parse(text.trim().startsWith('[') ? text : readFileSync(text, 'utf8'))
-  } catch (error) {
-    // The parser's message quotes part of the text, which may be a secret, so only an error code of
-    // the file system is reported.
-    const { code } = error as NodeJS.ErrnoException
-    return wrong(
-      `must be JSON, or the path of a file with JSON${code === undefined ? '' : `: ${code}`}`,
-    )
-  }
+  const read = readJson(text)
+  if ('wrong' in read) return read
+  const { value } = read
   const Providers = Type.Array(HttpProvider, { maxItems: 100 })
   if (Value.Check(Providers, value)) {
+    for (const { name, url: address, gateway_url = address } of value)
+      if (!URL.canParse(address) || !URL.canParse(gateway_url))
+        return wrong(`has a URL that cannot be parsed, in the provider ${name}`)
     const names = value.map(({ name }) => name)
     return names.some((name, i) => builtIn.includes(name) || names.indexOf(name) !== i)
       ? wrong(`needs different names, other than ${builtIn.join(', ')}`)
       : value
   }
-  const [first] = Value.Errors(Providers, value)
-  return wrong(`is invalid at ${first?.instancePath || '/'}: ${first?.message ?? ''}`)
+  return schemaFault(Providers, value, sentences)
 }
 const retention: Parse<number> = (text) =>
   text === '0' ? 0 : duration(1, 60_000, 366 * 24 * 3_600_000)(text)
@@ -177,7 +178,7 @@ export const environmentTable = {
     'Let the provider local run workers without isolation; for development only',
   ),
   BATON_GATEWAY_URL: optional(
-    matching(
+    url(
       /^https?:\/\/[^\s?#]+[^\s?#/]$/,
       'must be a URL such as http://10.0.0.1:8080, without a trailing slash',
     ),

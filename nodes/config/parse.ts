@@ -3,6 +3,7 @@
  * accepted texts.
  */
 import { accessSync, constants, readFileSync } from 'node:fs'
+import { isIPv4, isIPv6 } from 'node:net'
 import { parseDuration } from '../../protocol/common.ts'
 import { firstTokens } from '../../protocol/subjects.ts'
 import { wrongNetwork } from '../outbound/addresses.ts'
@@ -40,6 +41,11 @@ export const matching =
   (pattern: RegExp, sentence: string): Parse<string> =>
   (text) =>
     pattern.test(text) ? text : wrong(sentence)
+/** Parses a URL that matches the pattern. The sentence describes both kinds of faults. */
+export const url =
+  (pattern: RegExp, sentence: string): Parse<string> =>
+  (text) =>
+    pattern.test(text) && URL.canParse(text) ? text : wrong(sentence)
 export const oneOf =
   <const T extends string>(...values: readonly T[]): Parse<T> =>
   (text) =>
@@ -77,10 +83,22 @@ export const address = matching(
   /^((nats|tls):\/\/)?[^\s/]+(:\d+)?$/,
   'must be addresses such as nats://10.0.0.1:4222 or tls://10.0.0.1:4222, comma-separated',
 )
-export const origin = matching(
-  /^(\*|https?:\/\/[^\s/,]+)$/,
-  'must be origins such as https://example.org, or *',
-)
+/**
+ * Parses an origin, or `*`. The result is written as in the header `Origin` of browsers: in lower
+ * case, without the default port.
+ */
+export const origin: Parse<string> = (text) =>
+  text === '*'
+    ? text
+    : /^https?:\/\/[^\s/,?#@]+$/i.test(text) && URL.canParse(text)
+      ? new URL(text).origin
+      : wrong('must be origins such as https://example.org, or *')
+/** Parses the address of a DNS server, with or without a port. */
+export const dnsServer: Parse<string> = (text) => {
+  const [, v6, v4] = /^(?:\[(.+)\]|([^:]+))(?::\d{1,5})?$/.exec(text) ?? []
+  const isAddress = isIPv6(v6 ?? text) || isIPv4(v4 ?? '')
+  return isAddress ? text : wrong('must be addresses such as 10.0.0.2 or 10.0.0.2:53')
+}
 export const network: Parse<string> = (text) => {
   const sentence = wrongNetwork(text)
   return sentence === undefined ? text : wrong(sentence)
@@ -147,26 +165,36 @@ export const natsPrefix: Parse<string> = (text) =>
         'must be 1 to 32 letters, digits and -, beginning with a letter, ' +
           'and not a reserved subject token such as journal',
       )
+/** Decodes the percent-encoded characters of a path. Returns undefined if they are not valid. */
+function decoded(path: string): string | undefined {
+  try {
+    return decodeURIComponent(path)
+  } catch {
+    return undefined
+  }
+}
 /**
  * Parses the address of a bucket: `s3://<bucket>/<prefix>`, with the query values `region`
  * (`us-east-1` by default) and, for stores other than Amazon S3, `endpoint`. The valid bucket names
  * are defined in the Amazon S3 User Guide under "general purpose bucket naming rules".
  */
 export const bucket: Parse<Bucket> = (text) => {
-  const url = URL.canParse(text) ? new URL(text) : undefined
-  const { region, endpoint, ...others } = Object.fromEntries(url?.searchParams ?? [])
+  const given = URL.canParse(text) ? new URL(text) : undefined
+  const path = decoded(given?.pathname ?? '')
+  const { region, endpoint, ...others } = Object.fromEntries(given?.searchParams ?? [])
   if (
-    url?.protocol !== 's3:' ||
-    !/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/.test(url.host) ||
-    url.username !== '' ||
+    given?.protocol !== 's3:' ||
+    !/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/.test(given.host) ||
+    given.username !== '' ||
+    path === undefined ||
     Object.keys(others).length > 0
   )
     return wrong('must be such as s3://my-bucket/baton?region=eu-central-1, without credentials')
-  if (endpoint !== undefined && !/^https?:\/\/[^\s/]+$/.test(endpoint))
+  if (endpoint !== undefined && !(/^https?:\/\/[^\s/]+$/.test(endpoint) && URL.canParse(endpoint)))
     return wrong('has an endpoint that is not such as https://minio.example.org:9000')
-  const prefix = decodeURIComponent(url.pathname).replace(/^\//, '')
+  const prefix = path.replace(/^\//, '')
   return {
-    bucket: url.host,
+    bucket: given.host,
     prefix: prefix === '' || prefix.endsWith('/') ? prefix : `${prefix}/`,
     region: region ?? 'us-east-1',
     ...(endpoint !== undefined && { endpoint }),

@@ -13,6 +13,7 @@ import {
   bucket,
   bytes,
   bytesOrNone,
+  dnsServer,
   duration,
   each,
   fileText,
@@ -27,6 +28,7 @@ import {
   replicas,
   secret,
   sync,
+  url,
 } from './parse.ts'
 import { proxyTable } from './proxies.ts'
 import { optional, setting, type ValuesOf } from './setting.ts'
@@ -124,8 +126,7 @@ export const table = {
   BATON_PARTITIONS: setting(
     '1',
     integer(1, 64),
-    'Number of partitions; each has a journal, and projects are distributed over them. Fixed ' +
-      'once the store exists',
+    'Number of journals over which projects are distributed; fixed once the store exists',
   ),
   BATON_SHARDS: setting(
     '4',
@@ -221,7 +222,7 @@ export const table = {
     'Origins that browsers may call the API from (CORS), comma-separated',
   ),
   BATON_PUBLIC_URL: optional(
-    matching(
+    url(
       /^https?:\/\/[^\s?#]+[^\s?#/]$/,
       'must be a URL such as https://baton.example.org, without a trailing slash',
     ),
@@ -229,7 +230,7 @@ export const table = {
   ),
   ...proxyTable,
   BATON_NOTIFY_URL: optional(
-    matching(/^https?:\/\/[^\s/?#]+([/?#]\S*)?$/, 'must be an absolute http or https URL'),
+    url(/^https?:\/\/[^\s/?#]+([/?#]\S*)?$/, 'must be an absolute http or https URL'),
     'Webhook URL that receives a message with answer links for each interaction; if absent, none ' +
       'is sent',
   ),
@@ -238,7 +239,7 @@ export const table = {
     'Secret that signs the messages to BATON_NOTIFY_URL',
   ),
   BATON_NOTIFY_SMTP: optional(
-    matching(
+    url(
       /^smtps?:\/\/[^\s/?#]+([/?#]\S*)?$/,
       'must be a URL such as smtp://user:password@mail.example.org:587',
     ),
@@ -304,7 +305,7 @@ export const table = {
   ),
   BATON_SMTP_DNS: setting(
     '',
-    each(matching(/^[0-9a-f.:[\]]+$/i, 'must be addresses such as 10.0.0.2 or 10.0.0.2:53')),
+    each(dnsServer),
     'DNS servers for SPF, DKIM and DMARC records, comma-separated; if empty, those of this machine',
   ),
   BATON_SMTP_TLS_CERT: optional(

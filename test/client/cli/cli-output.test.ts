@@ -10,6 +10,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { parse } from 'yaml'
 import { addClientCommands } from '../../../client/cli/commands.ts'
+import { declareFlags } from '../../../client/cli/completion.ts'
 import { resolveNames } from '../../../client/cli/names.ts'
 import { formatReply, isFormat, itemsOf } from '../../../client/cli/output.ts'
 import { addHelp, oneLineErrors } from '../../../client/cli/usage.ts'
@@ -133,9 +134,9 @@ t.test('names are resolved to ids', async (t) => {
   )
 })
 
-t.test('bash completes commands and flags', async (t) => {
+/** Returns the completion script of a program for a shell. */
+async function completionOf(shell: string, program = new Command('baton')): Promise<string> {
   const printed: string[] = []
-  const program = new Command('baton')
   addClientCommands(
     program,
     {},
@@ -146,11 +147,17 @@ t.test('bash completes commands and flags', async (t) => {
       guarded: (action) => action,
     },
   )
-  await program.parseAsync(['completion', 'bash'], { from: 'user' })
+  await program.parseAsync(['completion', shell], { from: 'user' })
+  return printed[0] ?? ''
+}
+
+t.test('bash completes commands and flags', async (t) => {
+  const program = new Command('baton')
+  declareFlags(program.command('node'), ['--port', '--log-level'])
   const file = join(t.testdir({}), 'baton.bash')
   writeFileSync(
     file,
-    `${printed[0]}\nCOMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _baton; echo "\${COMPREPLY[@]}"\n`,
+    `${await completionOf('bash', program)}\nCOMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _baton; echo "\${COMPREPLY[@]}"\n`,
   )
   const complete = (...words: string[]) =>
     spawnSync('bash', [file, ...words], { encoding: 'utf8' })
@@ -161,6 +168,28 @@ t.test('bash completes commands and flags', async (t) => {
   t.ok(complete('baton', 'run', 'start', '--in').includes('--input'))
   t.ok(complete('baton', 'run', 'start', '--input', '{}', '--ser').includes('--server'))
   t.notOk(complete('baton', 'run', '').includes('project-steps'), 'older forms are hidden')
+  t.strictSame(complete('baton', 'node', '--lo'), ['--log-level'], 'settings')
+  t.strictSame(complete('baton', 'run', 'list', '--status', 'f'), ['failed'])
+  t.strictSame(complete('baton', 'run', 'list', '--status', '=', 'f'), ['failed'])
+  t.strictSame(complete('baton', 'run', 'list', '--order', '='), ['asc', 'desc'])
+  t.strictSame(complete('baton', 'run', 'list', '-o', 'y'), ['yaml'])
+  t.strictSame(complete('baton', 'run', 'start', '--input', ''), [''], 'files of the shell')
+  t.ok(complete('baton', 'follow', '--json', '--af').includes('--after'), 'a flag without a value')
+})
+
+t.test('zsh and fish get the values of flags, and zsh its completion system', async (t) => {
+  const zsh = await completionOf('zsh')
+  t.match(
+    zsh,
+    /^\(\( \$\+functions\[compdef\] \)\) \|\| \{ autoload -Uz compinit && compinit; \}\n/,
+  )
+  t.notMatch(zsh, /:1:[A-Za-z]/, 'zsh reads a letter after the colon as a modifier')
+  t.match(zsh, /'run list'\) .* choices='.*--order=asc,desc /)
+  const fish = (await completionOf('fish')).split('\n').filter((line) => line.includes('from list'))
+  const runs = fish.filter((line) => line.includes('from run;'))
+  t.ok(runs.some((line) => line.endsWith("-l format -s o -x -a 'table wide json yaml'")))
+  t.ok(runs.some((line) => line.endsWith('-l queue -r')))
+  t.ok(runs.some((line) => line.endsWith('-l help -s h')))
 })
 
 t.test('a mistake is one line with the closest word and where to look', async (t) => {

@@ -2,7 +2,7 @@
  * The setting that lists models: how it is parsed, which faults are reported, and that no message
  * contains a key.
  */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
@@ -87,4 +87,29 @@ t.test('faults are reported', async (t) => {
   t.match(wrong({ default: 'none', providers: [acme] }), /default none/)
   t.match(wrong({ providers: [acme], ceiling: { models: ['large'] } }), /allows the model large/)
   t.match(wrong({ providers: [], more: 1 }), /is invalid at/)
+})
+t.test('a fault of a member says what the member must be', async (t) => {
+  const [model] = acme.models
+  for (const [value, sentence] of [
+    [{ providers: [{ ...acme, key: 'sk-secret' }] }, /key: must be env:<variable> or file:/],
+    [
+      { providers: [{ ...acme, kind: 'opnai' }] },
+      /kind: must be one of openai-compatible, openai,/,
+    ],
+    [{ providers: [{ ...acme, base_url: 'acme:80' }] }, /base_url: must be a URL such as/],
+    [{ providers: [{ ...acme, base_url: 'http://acme:x' }] }, /base_url that cannot be parsed/],
+    [{ providers: [acme], defaults: 'x' }, /^is invalid at \/: has the unknown member defaults$/],
+    [
+      { providers: [{ ...acme, models: [{ id: model?.id, context_window: 9 }] }] },
+      /must have required .* context_window_tokens, and has the unknown member context_window$/,
+    ],
+    [[], /^is invalid at \/: must be object/],
+  ] as const)
+    t.match(wrong(value), sentence)
+})
+t.test('the examples in the documentation are accepted', async (t) => {
+  const text = readFileSync('docs/models.md', 'utf8')
+  const examples = [...text.matchAll(/^```json\n([\s\S]*?)^```/gm)].map(([, json = '']) => json)
+  t.equal(examples.length, 2)
+  for (const example of examples) t.equal(wrong(JSON.parse(example)), 'fine')
 })

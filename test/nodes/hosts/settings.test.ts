@@ -1,4 +1,5 @@
 /** The settings of environments: providers, aliases, limits, and contradictions between them. */
+import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { readConfig } from '../../../nodes/config.ts'
 
@@ -32,6 +33,14 @@ t.test('by default, the provider local runs with limits', async (t) => {
     retain_ms: 7 * 24 * 3_600_000,
     host: { environments: 100, operations: 8 },
   })
+})
+
+t.test('the example of HTTP providers in the documentation is accepted', async (t) => {
+  const text = readFileSync('docs/operations/providers.md', 'utf8')
+  const [, example = ''] = /^```json\n(\[[\s\S]*?)^```/m.exec(text) ?? []
+  t.strictSame(faults({ BATON_HTTP_PROVIDERS: example, BATON_PROVIDERS: 'cloud' }), [])
+  const spaces = example.replace(/"secret": "[^"]*"/, '"secret": "at least 16 characters"')
+  t.match(faults({ BATON_HTTP_PROVIDERS: spaces }), [/secret: must be .* without spaces/])
 })
 
 t.test('providers, aliases and HTTP providers are parsed', async (t) => {

@@ -113,6 +113,39 @@ t.test('the bucket of files is parsed', async (t) => {
   t.match(faults({ BATON_ARTIFACTS: 's3://files?endpoint=minio:9000' }), [/endpoint/])
 })
 
+t.test('text that only resembles a URL or an address is refused', async (t) => {
+  const sender = { BATON_NOTIFY_FROM: 'baton@example.org' }
+  for (const [name, text] of [
+    ['BATON_PUBLIC_URL', 'http://:80'],
+    ['BATON_PUBLIC_URL', 'https://baton.example.org:80800'],
+    ['BATON_GATEWAY_URL', 'http://[::1'],
+    ['BATON_NOTIFY_URL', 'https://hooks.example.org:x/baton'],
+    ['BATON_NOTIFY_SMTP', 'smtp://mail.example.org:587000'],
+    ['BATON_OIDC_ISSUER', 'https://login.example.org:x'],
+    ['BATON_CORS', 'https://:443'],
+    ['BATON_CORS', 'https://example.org?x'],
+    ['BATON_ARTIFACTS', 's3://files/%ff'],
+    ['BATON_ARTIFACTS', 's3://files?endpoint=http://minio:x'],
+    ['BATON_SMTP_DNS', 'abc'],
+    ['BATON_SMTP_DNS', '10.0.0.2:53:53'],
+    ['BATON_SMTP_DNS', '10.0.0.2, 10.0.0.300'],
+  ] as const) {
+    const [fault, ...further] = faults({ ...sender, [name]: text })
+    t.match(fault, new RegExp(`^${name}\\b.*(must be|that is not) `), `${name}=${text}`)
+    t.strictSame(further, [])
+  }
+  const provider = { name: 'cloud', url: 'https://cloud.example.org:x', secret: '0123456789abcdef' }
+  t.match(faults({ BATON_HTTP_PROVIDERS: JSON.stringify([provider]) }), [/provider cloud/])
+  t.strictSame(faults({ BATON_SMTP_DNS: '10.0.0.2, 10.0.0.2:53, ::1, [::1]:53' }), [])
+})
+
+t.test('origins are written as browsers send them', async (t) => {
+  t.strictSame(config({ BATON_CORS: 'https://App.Example:443, HTTP://localhost:3000' }).cors, [
+    'https://app.example',
+    'http://localhost:3000',
+  ])
+})
+
 t.test('all faults are reported together, with instructions', async (t) => {
   const told = faults(
     { BATON_PORT: 'x', BATON_ROLES: 'gateway,cook', BATON_KEY_PREFIX: 'a_b' },
