@@ -18,11 +18,18 @@ interface Admission {
   readonly headers: Readonly<Record<string, string>>
   readonly refused?: Refusal
 }
-/**
- * Counts one request in the bucket of `caller`, and in the bucket of `organization` when it is
- * given.
- */
-export type Limits = (caller: string, organization?: string) => Promise<Admission>
+export interface Limits {
+  /**
+   * Counts one request in the bucket of `caller`, and in the bucket of `organization` when it is
+   * given.
+   */
+  (caller: string, organization?: string): Promise<Admission>
+  /**
+   * Returns `rate_limit_exceeded` if the bucket of `caller` is empty, and otherwise undefined. No
+   * request is counted.
+   */
+  peek(caller: string): Promise<Refusal | undefined>
+}
 
 /**
  * Returns the id under which the rate limit counts a caller's requests. All tokens and console
@@ -55,6 +62,16 @@ export async function countRefusal(
 ): Promise<Refusal> {
   return countFor(limits, addressLimitId(address), refusal)
 }
+
+/**
+ * Returns `rate_limit_exceeded` while the rate limit of an IP address is exceeded. Call it before
+ * the lookup of a code that can be guessed. Otherwise, a client that continues after its limit
+ * would recognize the right guess by its response.
+ */
+export const refuseExceeded = async (
+  limits: Limits | undefined,
+  address: string,
+): Promise<Refusal | undefined> => limits?.peek(addressLimitId(address))
 
 /**
  * Counts a refused upgrade of a WebSocket. Without a valid credential, it counts against the rate
@@ -101,44 +118,48 @@ export function createLimits(world: World): Limits | undefined {
   )
   if (buckets.length === 0) return undefined
 
-  return async (caller, organizationId) => {
+  function refuseEmpty({ scope, points }: (typeof buckets)[number], left: RateLimiterRes): Refusal {
+    world.count.inc('rate_limited')
+    return refuse('rate_limit_exceeded', {
+      scope,
+      limit: points,
+      window_seconds,
+      retry_after_seconds: Math.max(1, Math.ceil(left.msBeforeNext / 1000)),
+    })
+  }
+  async function peek(caller: string): Promise<Refusal | undefined> {
+    const own = buckets.find(({ scope }) => scope === 'key')
+    const left = await own?.limiter.get(caller)
+    return own && left && left.remainingPoints <= 0 ? refuseEmpty(own, left) : undefined
+  }
+  async function count(caller: string, organizationId?: string): Promise<Admission> {
     const states = []
-    for (const { scope, points, limiter } of buckets) {
-      const counted = scope === 'key' ? caller : organizationId
+    for (const own of buckets) {
+      const counted = own.scope === 'key' ? caller : organizationId
       if (counted === undefined) continue
-      const state = await limiter.consume(counted).then(
+      const state = await own.limiter.consume(counted).then(
         (left) => ({ left, empty: false }),
         (left: RateLimiterRes) => ({ left, empty: true }),
       )
-      states.push({ scope, points, ...state })
+      states.push({ own, ...state })
       // A request over its caller's limit is not counted in the organization's bucket.
       if (state.empty) break
     }
     const tightest = states.sort(
       (a, b) =>
         Number(b.empty) - Number(a.empty) ||
-        a.left.remainingPoints / a.points - b.left.remainingPoints / b.points,
+        a.left.remainingPoints / a.own.points - b.left.remainingPoints / b.own.points,
     )[0]
     if (!tightest) return { headers: {} }
-    const { scope, points, left, empty } = tightest
-    const seconds = Math.max(1, Math.ceil(left.msBeforeNext / 1000))
+    const { own, left, empty } = tightest
     const headers = {
-      'X-RateLimit-Limit': String(points),
+      'X-RateLimit-Limit': String(own.points),
       'X-RateLimit-Remaining': String(Math.max(0, left.remainingPoints)),
       'X-RateLimit-Reset': String(Math.ceil((world.now() + left.msBeforeNext) / 1000)),
-      'X-RateLimit-Scope': scope,
-      'X-RateLimit-Policy': `${points};w=${window_seconds}`,
+      'X-RateLimit-Scope': own.scope,
+      'X-RateLimit-Policy': `${own.points};w=${window_seconds}`,
     }
-    if (!empty) return { headers }
-    world.count.inc('rate_limited')
-    return {
-      headers,
-      refused: refuse('rate_limit_exceeded', {
-        scope,
-        limit: points,
-        window_seconds,
-        retry_after_seconds: seconds,
-      }),
-    }
+    return { headers, ...(empty && { refused: refuseEmpty(own, left) }) }
   }
+  return Object.assign(count, { peek })
 }

@@ -91,6 +91,17 @@ const NUDGE = ':\n\n'
 /** Returns a header line, preceded by a line break. */
 const headerLine = (name: string, value: string): string => `\r\n${name}: ${value}`
 
+const NO_SNIFFING = headerLine('X-Content-Type-Options', 'nosniff')
+const NO_STORE = headerLine('Cache-Control', 'no-store')
+/**
+ * Returns the header lines that protect the content of a response, unless `headers` already has
+ * them. Browsers must not guess another type. JSON is private to the caller, whose cookie can
+ * authenticate the request, so browsers and shared caches must not store it.
+ */
+const protectionOf = (headers: Answer['headers'], isJson: boolean): string =>
+  (headers?.['X-Content-Type-Options'] === undefined ? NO_SNIFFING : '') +
+  (isJson && headers?.['Cache-Control'] === undefined ? NO_STORE : '')
+
 export class Exchange {
   readonly request_id: string
   readonly #res: HttpResponse
@@ -142,7 +153,8 @@ export class Exchange {
     const content =
       text ?? (read?.size === 0 ? '' : body === undefined ? undefined : JSON.stringify(body))
     let lines = headers ? linesOf(headers) : ''
-    if (content !== undefined || read) lines += headerLine('Content-Type', type)
+    if (content !== undefined || read)
+      lines += headerLine('Content-Type', type) + protectionOf(headers, body !== undefined)
     if (read && read.size > 0) {
       this.#sendContent(
         status,

@@ -11,7 +11,8 @@
  *     approved the request. The command contains the permissions of the credential with which the
  *     person approved it.
  * D2. Requests for codes, and token requests with an unknown device code, are counted against the
- *     rate limit of their IP address. Token requests are also limited per device code.
+ *     rate limit of their IP address. While it is exceeded, no device code is looked up. Token
+ *     requests are also limited per device code.
  */
 
 import type { DeviceCommands, DevicePoll } from '../../../protocol/access/device-rows.ts'
@@ -26,7 +27,7 @@ import type { Answer } from '../../http/respond.ts'
 import { organizationAt, sendNew } from '../../http/send.ts'
 import type { Handler } from '../../serve.ts'
 import { newKey } from '../keys.ts'
-import { addressLimitId, countRefusal } from '../rate.ts'
+import { addressLimitId, countRefusal, refuseExceeded } from '../rate.ts'
 import { deviceId, newDeviceCode, newUserCode } from './codes.ts'
 
 /** Maximum size of a form in bytes. */
@@ -212,6 +213,8 @@ export const issueDeviceToken =
       return failure('invalid_request', 'grant_type and device_code are required.')
     if (grant !== DEVICE_GRANT)
       return failure('unsupported_grant_type', `grant_type must be ${DEVICE_GRANT}.`)
+    const exceeded = await refuseExceeded(limits, incoming.ip)
+    if (exceeded) return failureOf(exceeded)
     const id = deviceId(world, device_code)
     const limited = await limits?.(`device:${id}`)
     if (limited?.refused) return failureOf(limited.refused)

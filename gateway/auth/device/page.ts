@@ -12,7 +12,7 @@ import { organizationAt, sendNew } from '../../http/send.ts'
 import { escapeHtml, minuteOf, noticePage, pageOf } from '../../pages/answer/page.ts'
 import type { Handler } from '../../serve.ts'
 import { parseCredential } from '../keys.ts'
-import { countRefusal } from '../rate.ts'
+import { countRefusal, refuseExceeded } from '../rate.ts'
 import { answererOf, findDevice } from './answer.ts'
 
 const TITLE = 'Sign in a device'
@@ -21,6 +21,8 @@ const unavailable = noticePage(
   'Please try again',
   'The service is unavailable right now. Reload the page in a moment.',
 )
+
+const tooMany = noticePage(429, 'Please wait', 'Too many requests. Reload the page in a minute.')
 
 const faultOf = (fault: string | undefined): string =>
   fault === undefined ? '' : `<p class="fault" role="alert">${escapeHtml(fault)}</p>`
@@ -83,19 +85,18 @@ export const showDevice =
   }
 /**
  * Finds the device request with the given user code. Returns an error page when the request is not
- * found or cannot be read, or when the rate limit of the user code is exceeded.
+ * found or cannot be read, or when the rate limit of the address or of the user code is exceeded.
  */
 async function findLimited(
   edge: Edge,
   code: string,
   address: string,
 ): Promise<Exclude<Awaited<ReturnType<typeof findDevice>>, Refusal> | Answer> {
+  if (await refuseExceeded(edge.limits, address)) return tooMany
   const found = await findDevice(edge, code, address)
   if (isRefusal(found)) return unknownCode(found)
   const limited = await edge.limits?.(`device:${found.user_code}`)
-  return limited?.refused
-    ? noticePage(429, 'Please wait', 'Too many requests. Reload the page in a minute.')
-    : found
+  return limited?.refused ? tooMany : found
 }
 const unknownCode = (refusal: Refusal): Answer =>
   errors[refusal.refused].status >= 500

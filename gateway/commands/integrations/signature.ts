@@ -18,8 +18,10 @@ type Entries = Readonly<Record<string, string>>
 
 /** Maximum difference between the time of a signature and the current time, in seconds. */
 const TOLERANCE_S = 300
-/** Minimum length of a secret, in characters. */
+/** Minimum length of a secret in characters, and of the key in a signing token in bytes. */
 const MIN_SECRET_LENGTH = 8
+/** The start of a signing token whose key follows in base64 (Standard Webhooks). */
+const BASE64_PREFIX = 'whsec_'
 
 const hmac = (key: string | Buffer, text: string): Buffer =>
   createHmac('sha256', key).update(text, 'utf8').digest()
@@ -28,20 +30,32 @@ const equal = (a: Buffer, b: Buffer): boolean => a.length === b.length && timing
 /** Entries with which webhooks are verified. */
 const ENTRIES = ['webhook_secret', 'signing_token'] as const
 
+/** Returns the HMAC key of a signing token. */
+const keyOf = (token: string): Buffer =>
+  token.startsWith(BASE64_PREFIX)
+    ? Buffer.from(token.slice(BASE64_PREFIX.length), 'base64')
+    : Buffer.from(token)
+
+/** Returns why a secret is too short to authenticate a request, or undefined if it is not. */
+function shortness(name: (typeof ENTRIES)[number], secret: string): string | undefined {
+  if (secret.length < MIN_SECRET_LENGTH) return `must have at least ${MIN_SECRET_LENGTH} characters`
+  return name === 'signing_token' && keyOf(secret).length < MIN_SECRET_LENGTH
+    ? `must have at least ${MIN_SECRET_LENGTH} bytes in base64 after ${BASE64_PREFIX}`
+    : undefined
+}
+
 /** Returns the faults of the entries of an integration's secret: those that are too short. */
 export const shortEntries = (entries: Entries): FieldError[] =>
-  ENTRIES.filter((name) => {
+  ENTRIES.flatMap((name) => {
     const secret = getOwn(entries, name)
-    return secret !== undefined && secret.length < MIN_SECRET_LENGTH
-  }).map((name) => ({
-    field: `entries.${name}`,
-    message: `must have at least ${MIN_SECRET_LENGTH} characters`,
-  }))
+    const message = secret === undefined ? undefined : shortness(name, secret)
+    return message === undefined ? [] : [{ field: `entries.${name}`, message }]
+  })
 
 /** Returns a secret, or undefined when it is missing or too short to authenticate a request. */
-const secretIn = (entries: Entries, name: string): string | undefined => {
+const secretIn = (entries: Entries, name: (typeof ENTRIES)[number]): string | undefined => {
   const secret = getOwn(entries, name)
-  return secret !== undefined && secret.length >= MIN_SECRET_LENGTH ? secret : undefined
+  return secret === undefined || shortness(name, secret) !== undefined ? undefined : secret
 }
 
 /**
@@ -75,8 +89,7 @@ function fromGitLab({ header, body }: Signed, entries: Entries, now: number): bo
   const time = header('webhook-timestamp')
   if (id === undefined || time === undefined || !/^\d{1,12}$/.test(time)) return false
   if (Math.abs(now / 1000 - Number(time)) > TOLERANCE_S) return false
-  const key = token.startsWith('whsec_') ? Buffer.from(token.slice(6), 'base64') : token
-  const expected = hmac(key, `${id}.${time}.${body}`)
+  const expected = hmac(keyOf(token), `${id}.${time}.${body}`)
   return (header('webhook-signature') ?? '')
     .split(' ')
     .some((part) => part.startsWith('v1,') && equal(Buffer.from(part.slice(3), 'base64'), expected))

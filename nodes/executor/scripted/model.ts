@@ -4,7 +4,7 @@
  */
 import { ExecutorFault, failedOutcome } from '../faults.ts'
 import { answeredOutcome, type GenerateAnswer } from '../speech.ts'
-import { play } from './play.ts'
+import { type Play, play } from './play.ts'
 import { readScript } from './read.ts'
 
 /**
@@ -36,7 +36,9 @@ export function scriptedModel(later: (ms: number, run: () => void) => () => void
         attempt,
         0,
       )
-    const { delay, pace, chunks, fault, message } = play(script, request, attempt, id)
+    const played = tryPlay(script, request, attempt, id)
+    if (played instanceof ExecutorFault) return failedOutcome(played, attempt, 0)
+    const { delay, pace, chunks, fault, message } = played
     await pause(delay)
     for (const [index, chunk] of chunks.entries()) {
       if (index > 0) await pause(pace)
@@ -62,5 +64,15 @@ export function scriptedModel(later: (ms: number, run: () => void) => () => void
         signal.addEventListener('abort', over)
       })
     }
+  }
+}
+
+/** Computes the course of an attempt, or returns the fault of its script. */
+function tryPlay(...args: Parameters<typeof play>): Play | ExecutorFault {
+  try {
+    return play(...args)
+  } catch (error) {
+    if (error instanceof ExecutorFault) return error
+    throw error
   }
 }

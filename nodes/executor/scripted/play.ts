@@ -9,7 +9,7 @@ import { ExecutorFault, faultOfStatus } from '../faults.ts'
 import type { Counts, Delta, GeneratedMessage, ModelRequest } from '../speech.ts'
 import { type Facts, factsOf, type Result } from './conversation.ts'
 import type { Rule, Script, When } from './script.ts'
-import { fill, fillAll, scopeOf, starsIn } from './template.ts'
+import { fill, fillAll, newFillBudget, scopeOf, starsIn } from './template.ts'
 
 /** The course of an attempt. Times are in milliseconds. */
 export interface Play {
@@ -34,18 +34,20 @@ const millis = (text: string | undefined): number =>
  * Computes the course of one attempt at a request.
  * @param attempt from 1. A failure with `times` occurs in the first `times` attempts.
  * @param id id of the generation, which makes the ids of its calls unique.
+ * @throws ExecutorFault `script_invalid` when the filled texts are too long.
  */
 export function play(script: Script, request: ModelRequest, attempt: number, id: string): Play {
   const facts = factsOf(request.messages)
   const [rule, stars] = choose(script, facts)
   const scope = scopeOf(facts, stars)
+  const budget = newFillBudget()
   const [thinking, said] = [rule.think, rule.say].map((text) =>
-    text === undefined ? '' : fill(text, scope),
+    text === undefined ? '' : fill(text, scope, budget),
   )
   const uses = callsOf(rule).map(([name, args], index) => ({
     type: 'tool_use',
     id: `call_${id}_${index + 1}`,
-    ...toolUse(request.tools ?? [], name, fillAll(args ?? {}, scope) as JsonObject),
+    ...toolUse(request.tools ?? [], name, fillAll(args ?? {}, scope, budget) as JsonObject),
   }))
   const content: JsonObject[] = [
     ...(thinking ? [{ type: 'thinking', thinking }] : []),

@@ -3,8 +3,13 @@
  * matched), `{{turn}}`, `{{step}}`, `{{result}}`, `{{result.path.to.it}}`, `{{results.0.path}}`. A
  * missing value becomes an empty text. In call arguments (`fillAll`), a text that consists of a
  * single placeholder keeps the type of the value.
+ *
+ * Invariant: the filled texts of one answer have at most `MAX_FILLED_LENGTH` characters. A short
+ * script could otherwise repeat a long text until the process has no memory left.
  */
 import { getOwn } from '../../../protocol/lookup.ts'
+import { sizes } from '../../../protocol/workers/socket.ts'
+import { ExecutorFault } from '../faults.ts'
 import type { Facts } from './conversation.ts'
 
 /**
@@ -73,17 +78,46 @@ const shown = (value: unknown): string =>
       ? JSON.stringify(value)
       : String(value)
 
-/** Fills the placeholders of a text. */
-export const fill = (template: string, scope: Scope): string =>
-  template.replace(hole, (_, path: string) => shown(at(scope, path)))
-/** Fills the placeholders in every string within a value. */
-export function fillAll(value: unknown, scope: Scope): unknown {
+/** Maximum number of characters of the filled texts of one answer. */
+const MAX_FILLED_LENGTH = sizes.result
+/** The characters that the texts of an answer may still have. */
+export interface FillBudget {
+  left: number
+}
+export const newFillBudget = (): FillBudget => ({ left: MAX_FILLED_LENGTH })
+/** @throws ExecutorFault `script_invalid` when the budget is exceeded. */
+function spend(budget: FillBudget, text: string): string {
+  budget.left -= text.length
+  if (budget.left < 0)
+    throw new ExecutorFault(
+      'script_invalid',
+      `The script fills its texts with more than ${MAX_FILLED_LENGTH} characters.`,
+    )
+  return text
+}
+
+/**
+ * Fills the placeholders of a text.
+ * @throws ExecutorFault `script_invalid` when the budget is exceeded.
+ */
+export const fill = (template: string, scope: Scope, budget = newFillBudget()): string =>
+  spend(budget, template).replace(hole, (_, path: string) => spend(budget, shown(at(scope, path))))
+/**
+ * Fills the placeholders in every string within a value.
+ * @throws ExecutorFault `script_invalid` when the budget is exceeded.
+ */
+export function fillAll(value: unknown, scope: Scope, budget = newFillBudget()): unknown {
   if (typeof value === 'string') {
     const [only] = value.matchAll(hole)
-    return only && only[0] === value.trim() ? (at(scope, only[1] ?? '') ?? '') : fill(value, scope)
+    if (!only || only[0] !== value.trim()) return fill(value, scope, budget)
+    const found = at(scope, only[1] ?? '') ?? ''
+    spend(budget, shown(found))
+    return found
   }
-  if (Array.isArray(value)) return value.map((one) => fillAll(one, scope))
+  if (Array.isArray(value)) return value.map((one) => fillAll(one, scope, budget))
   return typeof value === 'object' && value !== null
-    ? Object.fromEntries(Object.entries(value).map(([name, one]) => [name, fillAll(one, scope)]))
+    ? Object.fromEntries(
+        Object.entries(value).map(([name, one]) => [name, fillAll(one, scope, budget)]),
+      )
     : value
 }

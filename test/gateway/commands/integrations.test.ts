@@ -2,7 +2,7 @@
 import { createHmac } from 'node:crypto'
 import t from 'tap'
 import { readEvent } from '../../../gateway/commands/integrations/event.ts'
-import { isFrom } from '../../../gateway/commands/integrations/signature.ts'
+import { isFrom, shortEntries } from '../../../gateway/commands/integrations/signature.ts'
 import type { JsonObject } from '../../../protocol/common.ts'
 import type { ProviderName } from '../../../protocol/events/integrations.ts'
 import { providers } from '../../../protocol/events/integrations.ts'
@@ -63,6 +63,33 @@ t.test('GitLab sends its secret token, or signs with a signing token', async (t)
     from('gitlab', { 'x-gitlab-token': SECRET }, '{}', entries),
     'the token does not replace the signature',
   )
+})
+
+t.test('a signing token without a key in base64 authenticates nothing', async (t) => {
+  const time = String(NOW / 1000)
+  const signedWith = (key: Buffer): Headers => ({
+    'webhook-id': 'id-1',
+    'webhook-timestamp': time,
+    'webhook-signature': `v1,${createHmac('sha256', key).update(`id-1.${time}.{}`).digest('base64')}`,
+  })
+  for (const signing_token of [
+    'whsec_!!!!',
+    'whsec_????????????',
+    'whsec_aaaa',
+    'whsec_AAAAAAAAAA',
+  ]) {
+    const key = Buffer.from(signing_token.slice(6), 'base64')
+    t.notOk(from('gitlab', signedWith(key), '{}', { signing_token }), signing_token)
+    t.match(shortEntries({ signing_token }), [
+      {
+        field: 'entries.signing_token',
+        message: 'must have at least 8 bytes in base64 after whsec_',
+      },
+    ])
+  }
+  const signing_token = `whsec_${Buffer.from('12345678').toString('base64')}`
+  t.ok(from('gitlab', signedWith(Buffer.from('12345678')), '{}', { signing_token }))
+  t.strictSame(shortEntries({ signing_token, webhook_secret: 'whsec_!!' }), [])
 })
 
 t.test('the event type consists of provider, resource and verb', async (t) => {

@@ -1,6 +1,6 @@
 /**
  * Streams to a client that stops reading for a while. For writes of any size, every byte arrives
- * once and in order. The encoding of texts.
+ * once and in order. The encoding of texts, and the headers that protect content.
  */
 
 import uWS from 'uWebSockets.js'
@@ -8,7 +8,7 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import t from 'tap'
 import { WebSocket } from 'ws'
-import { Exchange, utf8 } from '../../../gateway/http/respond.ts'
+import { type Answer, Exchange, utf8 } from '../../../gateway/http/respond.ts'
 
 /**
  * Decodes the body of a chunked response (RFC 9112, 7.1). Returns undefined if a chunk length is
@@ -120,4 +120,38 @@ t.test('texts without characters above U+00FF are sent as UTF-8', async (t) => {
   t.equal(frame.toString(), text)
   const [code, reason] = (await once(socket, 'close')) as [number, Buffer]
   t.strictSame([code, reason.toString()], [4000, text])
+})
+
+t.test('content is neither guessed nor, if it is JSON, stored', async (t) => {
+  const type = 'text/plain'
+  const own = { 'Cache-Control': 'private', 'X-Content-Type-Options': 'nosniff' }
+  const answers: Readonly<Record<string, Answer>> = {
+    '/json': { status: 200, body: { key: 'secret' } },
+    '/refused': { status: 403, body: {} },
+    '/empty': { status: 204 },
+    '/text': { status: 200, text: 'text', type },
+    '/own-text': { status: 200, text: 'text', type, headers: own },
+    '/own-json': { status: 412, body: {}, headers: own },
+  }
+  const app = uWS.App()
+  for (const [path, answer] of Object.entries(answers))
+    app.get(path, (res) => new Exchange(res, 'req_1', () => {}).answer(answer, false, false))
+  const token = await new Promise<uWS.us_listen_socket>((resolve, reject) =>
+    app.listen('127.0.0.1', 0, (one) => (one ? resolve(one) : reject(new Error('cannot listen')))),
+  )
+  t.teardown(() => app.close())
+  const at = `http://127.0.0.1:${uWS.us_socket_local_port(token as never)}`
+  const sent: Record<string, readonly (string | null)[]> = {}
+  for (const path of Object.keys(answers)) {
+    const { headers } = await fetch(at + path)
+    sent[path] = [headers.get('cache-control'), headers.get('x-content-type-options')]
+  }
+  t.strictSame(sent, {
+    '/json': ['no-store', 'nosniff'],
+    '/refused': ['no-store', 'nosniff'],
+    '/empty': [null, null],
+    '/text': [null, 'nosniff'],
+    '/own-text': ['private', 'nosniff'],
+    '/own-json': ['private', 'nosniff'],
+  })
 })

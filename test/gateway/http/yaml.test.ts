@@ -40,3 +40,30 @@ t.test('length and nesting are limited before the parser runs', async (t) => {
     'a sibling alias is allowed',
   )
 })
+
+t.test('repeated keys and errors are reported with their place', async (t) => {
+  t.strictSame(read('a: 1\nb: {c: 1, d: 2, c: 3}\n'), {
+    fault: 'is not YAML: Map keys must be unique at line 2, column 17',
+  })
+  t.strictSame(read('1: a\n"1": b\nnull: c\n[a]: d\n'), {
+    value: { 1: 'b', '': 'c', '[ a ]': 'd' },
+  })
+  t.strictSame(read('# text\n"b" "c" "d"\n'), {
+    fault: 'is not YAML: Unexpected double-quoted-scalar at node end at line 2, column 5',
+  })
+})
+
+t.test('the time of a document is linear, whatever it contains', async (t) => {
+  t.strictSame(read('"'.repeat(250_000)), { fault: 'has more than 100000 tokens' })
+  const cost = (text: string): number => {
+    const before = process.cpuUsage()
+    read(text)
+    return process.cpuUsage(before).user
+  }
+  const ordinary = '- a: b\n'.repeat(6000)
+  cost(ordinary)
+  const most = 8 * cost(ordinary)
+  t.ok(cost('"'.repeat(120_000)) < most, 'many errors')
+  const keys = Array.from({ length: 16_000 }, (_, n) => `${n.toString(36)}:\n`).join('')
+  t.ok(cost(keys) < most, 'many keys')
+})

@@ -315,3 +315,39 @@ t.test('the speaker waits as the script says, and stops when it is aborted', asy
     { error_type: 'script_invalid', final: true },
   )
 })
+
+t.test('a script that fills an answer with too many characters fails', async (t) => {
+  const answerTo = (rules: string, ...messages: ModelMessage[]) =>
+    scriptedModel(() => () => {})({
+      id: 'job_1',
+      provider: 'service',
+      model: 'scripted',
+      attempt: 1,
+      signal: new AbortController().signal,
+      show: () => {},
+      request: { ...request(messages, 'x'), system: [{ type: 'text', text: rules }] },
+    })
+  const tooLong = {
+    status: 'failed',
+    error_type: 'script_invalid',
+    error_message: 'The script fills its texts with more than 1048576 characters.',
+    final: true,
+  }
+  const long = person('x'.repeat(100_000))
+  const result = gave(['c', JSON.stringify(['x'.repeat(100_000)])])
+  const often = (text: string) => Array.from({ length: 20 }, () => text)
+  t.match(await answerTo(`script:\n  - say: "${often('{{text}}').join('')}"\n`, long), tooLong)
+  t.match(await answerTo(`script:\n  - think: "${often('{{text}}').join('')}"\n`, long), tooLong)
+  for (const value of ['{{result}}', '{{result.0}}', '{{results}}', 'a {{result}}'])
+    t.match(
+      await answerTo(
+        `script:\n  - call: {x: {all: ${JSON.stringify(often(value))}}}\n`,
+        person('x'),
+        uses(['c', 'x']),
+        result,
+      ),
+      tooLong,
+      value,
+    )
+  t.match(await answerTo(`script:\n  - say: "{{text}}{{text}}"\n`, long), { status: 'completed' })
+})

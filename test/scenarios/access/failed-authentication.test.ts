@@ -68,6 +68,7 @@ t.test('guessed device codes count against the sender', async (t) => {
     string,
     string
   >
+  const other = (await form('/v1/auth/device/code', {})).body as Record<string, string>
   const asked: number[] = []
   for (let i = 0; i < 25; i++)
     asked.push(
@@ -92,9 +93,15 @@ t.test('guessed device codes count against the sender', async (t) => {
       ).status,
   ]
   const statuses: number[] = []
-  for (let i = 0; i < 19; i++) statuses.push((await attempts[i % attempts.length]?.()) ?? 0)
+  for (let i = 0; i < 18; i++) statuses.push((await attempts[i % attempts.length]?.()) ?? 0)
   t.strictSame([...new Set(statuses)], [404, 400])
   for (const attempt of attempts) t.equal(await attempt(), 429)
   t.equal((await form('/v1/auth/device/code', {})).status, 429)
+  const right = { user_code: other['user_code'] ?? '', device_code: other['device_code'] ?? '' }
+  const page = await s.raw('GET', `/device?user_code=${right.user_code}`, { key: null })
+  t.equal(page.status, 429, 'a right guess after the limit is not recognized')
+  t.notMatch(page.text, /requests access/)
+  t.equal((await form('/device', { ...right, decision: 'allow', credential: 'x' })).status, 429)
+  t.equal((await form('/v1/auth/device/token', { grant_type, ...right })).status, 429)
   t.equal((await s.call('me.get', {}, { key: String(key) })).status, 200)
 })
