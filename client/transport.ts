@@ -12,12 +12,12 @@ import {
   errorIn,
   invalidHeader,
   isMediaType,
+  isTemporary,
   JSON_TYPE,
   notBaton,
   pathSegment,
   reportingFailure,
   retryAfterMs,
-  temporaryStatuses,
 } from './http.ts'
 import { orAborted } from './watchdog.ts'
 
@@ -317,7 +317,7 @@ export class Transport {
         })
         if (accepts(answer, attempt)) return await read(answer)
         failure = refusal(answer, await answer.text())
-        if (!temporaryStatuses.has(answer.status)) throw failure
+        if (!isTemporary(answer.status)) throw failure
         retryAfter = retryAfterMs(answer)
         if (answer.status !== 429) this.next(url)
       } catch (error) {
