@@ -30,7 +30,15 @@ export const notBaton = (url: string, answer: Response, expected: string): strin
  * uWebSockets.js can answer it when the first line of a request arrives in several parts (issue 1776
  * of uNetworking/uWebSockets). The request is then not executed.
  */
-export const temporaryStatuses: ReadonlySet<number> = new Set([429, 500, 502, 503, 504, 505])
+const temporaryStatuses: ReadonlySet<number> = new Set([429, 500, 502, 503, 504, 505])
+/** Whether a request may be repeated after a response with this status. 0: there is no response. */
+export const isTemporary = (status: number): boolean =>
+  status === 0 || temporaryStatuses.has(status)
+/**
+ * Whether a response with this status proves that the request was not executed, so that a request
+ * without an idempotency key may be repeated too.
+ */
+export const isUnexecuted = (status: number): boolean => status === 429 || status === 505
 
 /** Maximum wait in milliseconds that a `Retry-After` header can cause. */
 const MAX_RETRY_AFTER_MS = 60_000

@@ -8,10 +8,10 @@ import type { TranscriptSnapshot } from '../protocol/sessions/schema.ts'
 import {
   EVENT_STREAM,
   isMediaType,
+  isTemporary,
   JSON_TYPE,
   notBaton,
   retryAfterMs,
-  temporaryStatuses,
 } from './http.ts'
 import { Transcript, type TranscriptFrame } from './transcript/fold.ts'
 import { endedBySignal, untilAborted, type Watchdog, watchdog } from './watchdog.ts'
@@ -146,7 +146,7 @@ export async function* followTranscript(options: FollowTranscript): AsyncGenerat
     } catch (error) {
       if (signal?.aborted) return
       if (error instanceof TranscriptRefused) {
-        if (!temporaryStatuses.has(error.status)) throw error
+        if (!isTemporary(error.status)) throw error
         delay = error.retry_after_ms ?? delay
       }
       reason = watch.silent()

@@ -10,11 +10,11 @@ import { BatonError, refusalError, unexpectedResponse, unreachableError } from '
 import {
   invalidHeader,
   isMediaType,
+  isTemporary,
   JSON_TYPE,
   pathSegment,
   reportingFailure,
   retryAfterMs,
-  temporaryStatuses,
 } from './http.ts'
 import { orAborted } from './watchdog.ts'
 
@@ -285,7 +285,7 @@ export class Transport {
         })
         if (accepts(answer, attempt)) return await read(answer)
         failure = refusalError(answer, await answer.text())
-        if (!temporaryStatuses.has(answer.status)) throw failure
+        if (!isTemporary(answer.status)) throw failure
         retryAfter = retryAfterMs(answer)
         if (answer.status !== 429) this.next(url)
       } catch (error) {

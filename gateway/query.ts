@@ -8,6 +8,7 @@ import { parseTimestamp } from '../protocol/common.ts'
 import { isRefusal, type Refusal, refuse } from '../protocol/errors.ts'
 import { getOwn } from '../protocol/lookup.ts'
 import type { RowQuestion, ViewRowName } from '../protocol/queries/views.ts'
+import { isEmpty } from '../protocol/rules/json-object.ts'
 import { namesOf } from './auth/people.ts'
 import { viewerOf } from './auth/viewer.ts'
 import {
@@ -141,6 +142,13 @@ function read(edge: Edge, call: Call): MaybePromise<unknown> {
 }
 
 /**
+ * Returns the members of a body without an empty filter or sort, which have the same meaning as
+ * absent ones.
+ */
+const givenIn = (body: Call['body']): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(body).filter(([, value]) => !isEmpty(value)))
+
+/**
  * Runs a query with the position of its cursor, and adds the sealed cursor of the next page to the
  * response. Unpaged lists and records are returned unchanged.
  */
@@ -156,7 +164,7 @@ function paged(edge: Edge, call: Call, ask: Ask): MaybePromise<unknown> {
   const binding = {
     project: scopeId(edge, call),
     route: operationOf(call),
-    filters: { ...queryOf(call), ...call.body, ...call.slots },
+    filters: { ...queryOf(call), ...givenIn(call.body), ...call.slots },
   }
   return sealedPage(
     world,

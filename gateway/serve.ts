@@ -93,6 +93,24 @@ const AMBIGUOUS = refuse(
   'The request has two Content-Length headers that differ.',
 )
 
+/** The content codings of bodies that the service accepts (RFC 9110, section 15.5.16). */
+const CODINGS = { 'Accept-Encoding': 'identity' } as const
+
+/**
+ * Refuses a body with a content coding, such as gzip. Bodies are not decoded, because a small one
+ * could then exceed every limit.
+ */
+function refuseCoding(incoming: Incoming): Refusal | undefined {
+  const coding = incoming.header('content-encoding')
+  return coding === undefined || coding.toLowerCase() === 'identity'
+    ? undefined
+    : refuse(
+        'unsupported_media_type',
+        { content_encoding: coding.slice(0, 100) },
+        'Send the body as it is; the service accepts no Content-Encoding such as gzip.',
+      )
+}
+
 /**
  * A request that is being served. It is a class, so that no closures are created for each request.
  */
@@ -126,10 +144,7 @@ class Served {
   ready(): void {
     this.#ready = true
     try {
-      const given =
-        this.incoming.broken === 'no_memory'
-          ? refuse('service_unavailable')
-          : this.#route.handler(this.incoming, this.#exchange)
+      const given = this.#handle()
       if (given instanceof Promise)
         given.then(
           (later) => this.#answer(later),
@@ -139,6 +154,18 @@ class Served {
     } catch (error) {
       this.#answer(this.#failed(error))
     }
+  }
+
+  #handle(): MaybePromise<Given> {
+    const { incoming } = this
+    const encoded = refuseCoding(incoming)
+    if (encoded) {
+      this.#exchange.add(CODINGS)
+      return incoming.upload ? incoming.upload.discard().then(() => encoded) : encoded
+    }
+    return incoming.broken === 'no_memory'
+      ? refuse('service_unavailable')
+      : this.#route.handler(incoming, this.#exchange)
   }
 
   /**

@@ -5,9 +5,16 @@
  */
 
 import { timestamp } from '../../protocol/common.ts'
-import { type FieldError, type Refusal, refuse, refuseFields } from '../../protocol/errors.ts'
+import { type Refusal, refuse, refuseFields } from '../../protocol/errors.ts'
 import { getOwn } from '../../protocol/lookup.ts'
-import { checkLoop } from '../../protocol/loops/check.ts'
+import {
+  authoredIn,
+  changedStatus,
+  changeFaults,
+  newStatus,
+  newStatusFaults,
+  type SecretKeys,
+} from '../../protocol/loops/changes.ts'
 import type { Derived, LoopCommands, LoopEvent, Saving } from '../../protocol/loops/events.ts'
 import type { CreateLoop, UpdateLoop } from '../../protocol/loops/rows.ts'
 import {
@@ -17,9 +24,7 @@ import {
   type Loop,
   metadata,
   type Trigger,
-  triggerKey,
 } from '../../protocol/loops/schema.ts'
-import { missingSecret } from '../../protocol/loops/secrets.ts'
 import { reservedTags } from '../../protocol/naming.ts'
 import { isEmpty } from '../../protocol/rules/json-object.ts'
 import type { Cause, Decision } from '../actor.ts'
@@ -49,13 +54,6 @@ const withoutBlanks = <T extends { run_name?: unknown }>(body: T): T => {
     ? { ...body, run_name: {} }
     : body
 }
-const hasSteps = ({ steps = [] }: Pick<Authored, 'steps'>): boolean => steps.length > 0
-const needsSteps: FieldError = {
-  field: 'status',
-  message: 'a loop without steps cannot be active',
-  actual: 'active',
-}
-
 /**
  * Refuses the request if a trigger has a handle that the loop does not use yet and for which there
  * is no valid reservation.
@@ -79,47 +77,11 @@ function unreserved(
       )
     : undefined
 }
-/** Returns the faults of placeholders for which no secret is stored. */
-const unknownSecrets = (
-  given: Saving['secrets'] = {},
-  before: LoopState['secrets'] = {},
-): FieldError[] =>
-  Object.entries(given).flatMap(([key, secret]) =>
-    secret === true && getOwn(before, key) === undefined ? [missingSecret(key)] : [],
-  )
-/**
- * Returns the faults of triggers whose handle would no longer require signed requests, because the
- * key changes to which the secret belongs. A change that contains the settings states whether the
- * secret is still required.
- */
-function unsignedHandles(
-  { triggers = [], settings }: UpdateLoop,
-  { record, secrets }: LoopState,
-): FieldError[] {
-  if (settings !== undefined) return []
-  const signed = new Map(
-    (record?.triggers ?? []).flatMap((trigger, index) => {
-      const key = triggerKey(trigger, index)
-      const handle = httpHandle(trigger)
-      return handle !== undefined && Object.hasOwn(secrets, key) ? [[handle, key] as const] : []
-    }),
-  )
-  return triggers.flatMap((trigger, index) => {
-    const handle = httpHandle(trigger)
-    const key = handle === undefined ? undefined : signed.get(handle)
-    return key === undefined || Object.hasOwn(secrets, triggerKey(trigger, index))
-      ? []
-      : [
-          {
-            field: `triggers[${index}].key`,
-            message:
-              `the signing secret of this handle is stored for ${key}; give the settings too, ` +
-              'with a secret for the new key, or without one to accept unsigned requests',
-            actual: triggerKey(trigger, index),
-          },
-        ]
-  })
-}
+/** Returns the keys of the secrets that the loop and the request contain. */
+const secretKeys = (given: Saving['secrets'] = {}, before: LoopState['secrets']): SecretKeys => ({
+  stored: new Set(Object.keys(before)),
+  placeholders: Object.keys(given).filter((key) => given[key] === true),
+})
 /**
  * Returns the sealed secrets after a change, without the secrets of removed triggers. Returns
  * undefined if the request does not change the secrets.
@@ -147,11 +109,8 @@ export function create(
   if (isExisting(state)) return { events: [], reply: state.record }
   // A deleted loop stays deleted. A new loop needs another id.
   if (state.deleted) return refuse('conflict')
-  const status = input.status ?? (hasSteps(input) ? 'active' : 'draft')
-  const faults = [
-    ...reservedTags(input.tags, options.brand),
-    ...(status === 'active' && !hasSteps(input) ? [needsSteps] : []),
-  ]
+  const status = newStatus(input)
+  const faults = [...reservedTags(input.tags, options.brand), ...newStatusFaults(input)]
   if (faults.length > 0) return refuseFields(...faults)
   const refused = unreserved(input.triggers, state, input.reserved, cause.at)
   if (refused) return refused
@@ -206,23 +165,13 @@ export function update(
           reply: { ...state.record, status: 'deleted', updated_at: timestamp(cause.at) },
         }
   }
-  const authored = chosen(input, authoring) as Authored
+  const authored = authoredIn(input)
   const touched = Object.keys(authored).length > 0
-  const whole: Authored & Pick<Loop, 'agent_id'> = {
-    ...state.record,
-    ...authored,
-    ...(input.agent_id !== undefined && { agent_id: input.agent_id }),
-  }
   const { record } = state
-  const status =
-    input.status ??
-    (record.status === 'draft' && !hasSteps(record) && hasSteps(whole) ? 'active' : record.status)
+  const status = changedStatus(record, input)
   const faults = [
     ...reservedTags(input.tags, options.brand),
-    ...(touched || input.agent_id !== undefined ? checkLoop(whole) : []),
-    ...(status === 'active' && !hasSteps(whole) ? [needsSteps] : []),
-    ...unknownSecrets(input.secrets, state.secrets),
-    ...unsignedHandles(input, state),
+    ...changeFaults(record, input, secretKeys(input.secrets, state.secrets)),
   ]
   if (faults.length > 0) return refuseFields(...faults)
   const refused = unreserved(input.triggers, state, input.reserved, cause.at)

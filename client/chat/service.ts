@@ -15,6 +15,7 @@ import type {
   TurnAck,
 } from '../../protocol/sessions/schema.ts'
 import type { Block } from '../../protocol/sessions/turns/blocks.ts'
+import { isTemporary } from '../http.ts'
 import type { SenderReads } from './people/senders.ts'
 
 /**
@@ -43,7 +44,6 @@ export type Service = ReturnType<typeof createService>
  * idempotency key, so the request takes effect at most once.
  */
 const MAX_ATTEMPTS = 4
-const retryable: ReadonlySet<number> = new Set([0, 429, 502, 503, 504])
 
 /**
  * Creates an idempotency key. `randomUUID` is not used, because browsers provide it only in secure
@@ -83,7 +83,7 @@ export function createService({ key, project }: Account) {
       const refused = answer
         ? await refusalOf(answer)
         : new Refused(0, 'The service does not respond.')
-      if (!retryable.has(refused.status) || attempt === MAX_ATTEMPTS) throw refused
+      if (!isTemporary(refused.status) || attempt === MAX_ATTEMPTS) throw refused
       await new Promise((again) => setTimeout(again, 300 * 2 ** attempt))
     }
   }

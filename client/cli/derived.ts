@@ -21,7 +21,7 @@ import {
 } from './fields.ts'
 import { Mistake } from './mistake.ts'
 import { resolveNames } from './names.ts'
-import { type Format, formatReply, formats, isFormat, itemsOf } from './output.ts'
+import { type Format, formatted, printReply } from './output.ts'
 import type { Shell } from './shell.ts'
 import { unknownName } from './usage.ts'
 
@@ -292,25 +292,6 @@ export function describeFields(name: string, row: Row): string {
   )
 }
 
-const formatted = (command: Command): Command =>
-  command.addOption(
-    new Option(
-      '-o, --format <format>',
-      `output format: ${formats.join(', ')}, or field=<name> for one field as plain text; ` +
-        'by default a table or YAML on a terminal, otherwise JSON',
-    )
-      .choices(formats)
-      .argParser((text: string): Format => {
-        if (isFormat(text)) return text
-        throw new InvalidArgumentError(
-          `Allowed choices are ${formats.join(', ')}, and field=<name>.`,
-        )
-      }),
-  )
-
-/** Width in characters of a table that is not printed to a terminal. */
-const DEFAULT_COLUMNS = 160
-
 async function call(
   command: Command,
   name: string,
@@ -334,13 +315,7 @@ async function call(
     return
   }
   const format = command.opts<{ format?: Format }>().format
-  const items = itemsOf(reply)
-  const used = format ?? (shell.columns === undefined ? 'json' : 'table')
-  const empty = items?.length === 0 && row.verb === 'query'
-  if (empty) shell.note(noneOf(name, command))
-  // As JSON or YAML, even an empty list is printed, because programs read that output.
-  if (!empty || used === 'json' || used === 'yaml')
-    shell.print(formatReply(reply, used, shell.columns ?? DEFAULT_COLUMNS))
+  printReply(shell, reply, format, row.verb === 'query' ? noneOf(name, command) : undefined)
   const next = (reply as { next_cursor?: unknown }).next_cursor
   if (typeof next === 'string' && shell.columns !== undefined && format === undefined)
     shell.note(`There are more results: repeat the command with --cursor ${next}`)

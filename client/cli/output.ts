@@ -3,11 +3,13 @@
  * Tables are derived from the records alone, so a new resource needs no code here.
  */
 import Table from 'cli-table3'
+import { type Command, InvalidArgumentError, Option } from 'commander'
 import { stringify } from 'yaml'
 import type { JsonObject } from '../../protocol/common.ts'
 import { isJsonObject } from '../../protocol/rules/json-object.ts'
 import { escapeControls } from '../plain.ts'
 import { Mistake } from './mistake.ts'
+import type { Shell } from './shell.ts'
 
 /**
  * Formats that `-o` accepts. `table` omits columns that do not fit the terminal; `wide` shows every
@@ -171,3 +173,42 @@ function textOf(value: unknown, zone?: string): string {
 }
 export const clipText = (text: string, most: number): string =>
   text.length > most ? `${text.slice(0, most - 1)}…` : text
+
+/** Width in characters of a table that is not printed to a terminal. */
+const DEFAULT_COLUMNS = 160
+
+/** Adds the option `-o` to a command. */
+export const formatted = (command: Command): Command =>
+  command.addOption(
+    new Option(
+      '-o, --format <format>',
+      `output format: ${formats.join(', ')}, or field=<name> for one field as plain text; ` +
+        'by default a table or YAML on a terminal, otherwise JSON',
+    )
+      .choices(formats)
+      .argParser((text: string): Format => {
+        if (isFormat(text)) return text
+        throw new InvalidArgumentError(
+          `Allowed choices are ${formats.join(', ')}, and field=<name>.`,
+        )
+      }),
+  )
+
+/**
+ * Prints a reply.
+ * @param format the format that was given with `-o`, if any.
+ * @param none the remark for an empty list; without it, an empty list is printed.
+ */
+export function printReply(
+  shell: Pick<Shell, 'print' | 'note' | 'columns'>,
+  reply: unknown,
+  format: Format | undefined,
+  none?: string,
+): void {
+  const used = format ?? (shell.columns === undefined ? 'json' : 'table')
+  const empty = none !== undefined && itemsOf(reply)?.length === 0
+  if (empty) shell.note(none)
+  // As JSON or YAML, even an empty list is printed, because programs read that output.
+  if (!empty || used === 'json' || used === 'yaml')
+    shell.print(formatReply(reply, used, shell.columns ?? DEFAULT_COLUMNS))
+}

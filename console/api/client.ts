@@ -5,11 +5,11 @@
  * Invariants:
  * C1. A request is retried only if it cannot take effect twice. All attempts of a POST share one
  *     `Idempotency-Key`, even if a person retries the same JSON request after the last attempt went
- *     unanswered. A PATCH has no key, so it is retried only after a 429.
+ *     unanswered. A PATCH has no key, so it is retried only after a 429 or 505.
  * C2. If a PUT, PATCH or DELETE may have taken effect although no response confirms it, the error
  *     has the code `outcome_unknown`, and everything that is shown is loaded again.
  */
-import { pathSegment } from '../../client/http.ts'
+import { isTemporary, isUnexecuted, pathSegment } from '../../client/http.ts'
 import type { Api } from '../../protocol/api.ts'
 import type { Input, Reply, Row } from '../../protocol/contract.ts'
 import { embeddedRoute } from './routes.ts'
@@ -88,8 +88,6 @@ const UNNAMED = 'internal_error'
 const PAUSE_BASE_MS = 300
 /** Maximum pause between attempts in milliseconds, even if `Retry-After` is longer. */
 const MAX_PAUSE_MS = 10_000
-/** Statuses after which a request other than a PATCH is retried. 0: no response. */
-const RETRIED: ReadonlySet<number> = new Set([0, 429, 502, 503, 504])
 /** Maximum number of keys kept for unanswered requests. */
 const MAX_KEPT_KEYS = 100
 /** Idempotency keys of unanswered POST requests, by path and body, for a later retry. */
@@ -262,7 +260,7 @@ export async function send(
     if (method === 'DELETE' && unknown && error.status === 404)
       return new Response(null, { status: 204 })
     unknown ||= lost && method !== 'GET' && method !== 'POST'
-    const again = method === 'PATCH' ? error.status === 429 : RETRIED.has(error.status)
+    const again = method === 'PATCH' ? isUnexecuted(error.status) : isTemporary(error.status)
     if (!again || attempt === MAX_ATTEMPTS) {
       if (!unknown) throw error
       onUnknown()

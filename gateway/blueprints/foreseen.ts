@@ -7,6 +7,10 @@ import type { PlannedChange } from '../../protocol/blueprints/plan.ts'
 import type { Step } from '../../protocol/blueprints/steps.ts'
 import { memberOf, resourceFacts } from '../../protocol/blueprints/types.ts'
 import { type FieldError, type Refusal, refuseFields } from '../../protocol/errors.ts'
+import { changeFaults, newStatusFaults } from '../../protocol/loops/changes.ts'
+import type { CreateLoop, UpdateLoop } from '../../protocol/loops/rows.ts'
+import type { Loop } from '../../protocol/loops/schema.ts'
+import { placeholdersIn, secretFault } from '../../protocol/loops/secrets.ts'
 import { maskUrl, partUrl, resolveMasks } from '../../protocol/masked-url.ts'
 import { reservedActionName, reservedTags } from '../../protocol/naming.ts'
 import { authorize } from '../auth/authorize.ts'
@@ -30,6 +34,23 @@ const permissionsOf = (role: Readonly<Record<string, unknown>> | undefined, bran
   role?.['permissions'] === undefined
     ? undefined
     : readPermissions(role['permissions'] as string[], brand)
+
+/** Returns the faults of a loop that depend on its record, and those of its signing secrets. */
+function loopFaults(
+  body: Step['body'],
+  record: NonNullable<PlannedChange['known']>['record'] | undefined,
+): FieldError[] {
+  const { settings } = body
+  const fault = secretFault(settings)
+  if (fault) return [fault]
+  return record
+    ? changeFaults(record as unknown as Loop, body as UpdateLoop, {
+        // A record has the placeholder of each secret that is stored.
+        stored: new Set(placeholdersIn(record['settings'])),
+        placeholders: placeholdersIn(settings),
+      })
+    : newStatusFaults(body as CreateLoop)
+}
 
 /** Refuses the deletion of an HTTP action by a caller without `project.admin`. */
 const removedEndpoint = (
@@ -59,10 +80,12 @@ export function foreseenRefusal(
   const urls = (['endpoint', 'url'] as const)
     .filter((field) => Object.hasOwn(resourceFacts[type].fields, field))
     .map((field) => memberOf(resourceFacts[type], field))
+  const loop = type === 'loop' ? loopFaults(body, known?.record) : []
   const granted = type === 'role' ? permissionsOf(body, brand) : undefined
   const faults = [
     ...reservedTags(body['tags'] as Record<string, string> | undefined, brand),
     ...(type === 'action' && !known ? reservedActionName(String(body['name']), brand) : []),
+    ...loop,
     ...(granted?.faults ?? []),
     ...urls.flatMap((member) => maskFaults(member, body[member], known?.record[member])),
   ]

@@ -10,7 +10,7 @@ import { isId, slotOf, stemOf } from '../../protocol/ids.ts'
 import type { Saving } from '../../protocol/loops/events.ts'
 import { type StartLoopRun, startKeyOf } from '../../protocol/loops/rows.ts'
 import type { Loop, Trigger } from '../../protocol/loops/schema.ts'
-import { REDACTED, secretPath } from '../../protocol/loops/secrets.ts'
+import { REDACTED, secretFault } from '../../protocol/loops/secrets.ts'
 import { isJsonObject } from '../../protocol/rules/json-object.ts'
 import { below } from '../../protocol/rules/workflow-check/path.ts'
 import type { Run } from '../../protocol/runs/schema.ts'
@@ -92,22 +92,15 @@ function secretsOf(
   if (!isJsonObject(settings)) return {}
   const triggers = settings['http_triggers']
   if (triggers === undefined) return { secrets: {} }
-  if (!isJsonObject(triggers))
-    return refuseFields({
-      field: 'settings.http_triggers',
-      message: 'must be an object that maps trigger keys to settings',
-    })
+  const fault = secretFault(settings)
+  if (fault) return refuseFields(fault)
+  if (!isJsonObject(triggers)) return {}
   const secrets: Record<string, string | true> = {}
   const shown: Record<string, unknown> = {}
   for (const [key, value] of Object.entries(triggers)) {
     shown[key] = value
     if (!isJsonObject(value) || value['signing_secret'] === undefined) continue
-    const secret = value['signing_secret']
-    if (typeof secret !== 'string' || secret.length < 8 || secret.length > 1024)
-      return refuseFields({
-        field: secretPath(key),
-        message: 'must be a string of 8 to 1024 characters',
-      })
+    const secret = String(value['signing_secret'])
     secrets[key] =
       secret === REDACTED ? true : world.lock(Buffer.from(secret), secretContext(loop_id, key))
     shown[key] = { ...value, signing_secret: REDACTED }

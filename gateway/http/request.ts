@@ -103,6 +103,7 @@ function headersOf(
     'sec-fetch-site': cookie === '' ? '' : req.getHeader('sec-fetch-site'),
     'x-project': cookie === '' ? '' : req.getHeader('x-project'),
     'content-type': bodiless ? '' : req.getHeader('content-type'),
+    'content-encoding': bodiless || purpose === 'other' ? '' : req.getHeader('content-encoding'),
     'user-agent': command ? req.getHeader('user-agent') : '',
     'idempotency-key': command ? req.getHeader('idempotency-key') : '',
     host: login || cookie !== '' ? req.getHeader('host') : '',

@@ -1,15 +1,14 @@
 /** Keyword search in rows: the tokens of texts, and the rule for matching rows. */
 import type { JsonObject } from '../common.ts'
+import { foldText } from '../rules/fold-text.ts'
 
 /**
  * Returns the tokens of a text: lower-case sequences of letters and digits (Unicode L and N) with
- * their combining marks (M). Texts that Unicode defines as equivalent have the same tokens.
+ * their combining marks (M). Texts that Unicode defines as equivalent have the same tokens; see
+ * `foldText`.
  */
 export const tokensOf = (text: string): string[] =>
-  text
-    .toLowerCase()
-    .normalize('NFC')
-    .match(/[\p{L}\p{N}][\p{L}\p{N}\p{M}]*/gu) ?? []
+  foldText(text).match(/[\p{L}\p{N}][\p{L}\p{N}\p{M}]*/gu) ?? []
 
 /** Returns the string values of a row's data in order, including nested values. */
 export function textsOf(data: unknown): string[] {

@@ -185,6 +185,7 @@ t.test('a change without an answer is repeated safely, or its outcome is unknown
   t.not(lost?.key, first?.key, 'another creation has another key')
   t.equal(await tried([200], create), 'done')
   t.equal(sent[0]?.key, lost?.key, 'trying again is a repeat')
+  t.equal(await tried([505, 500, 200], create), 'done')
   t.equal(await tried([200], create), 'done')
   t.not(sent[0]?.key, lost?.key, 'after an answer, it is a new request')
 
@@ -192,6 +193,8 @@ t.test('a change without an answer is repeated safely, or its outcome is unknown
   t.equal(await tried([503], change), 'outcome_unknown')
   t.equal(sent.length, 1, 'a change without a key is not repeated')
   t.equal(await tried([429, 200], change), 'done', 'a limit excludes an effect')
+  t.equal(await tried([505, 200], change), 'done', 'the request line arrived in parts')
+  t.equal(await tried([500], change), 'conflict')
   t.equal(await tried([409], change), 'conflict')
   const remove = () => call('workflow.delete', { project: 'p', id: 'w' })
   t.equal(await tried(['lost', 404], remove), 'done', 'the lost attempt has deleted it')

@@ -14,7 +14,7 @@ import type { Database } from 'better-sqlite3'
 import { tables } from '../views.ts'
 
 /** Must be incremented with every change to the schema or to the data stored in it. */
-export const SCHEMA_VERSION = 28
+export const SCHEMA_VERSION = 29
 
 /** The tables that all views use. */
 const common = `

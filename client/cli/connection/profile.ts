@@ -1,9 +1,29 @@
 /** `baton profile`: store, list, choose and remove connections. */
 import type { Command } from 'commander'
 import { Mistake } from '../mistake.ts'
+import { type Format, formatted, printReply } from '../output.ts'
 import type { Shell } from '../shell.ts'
 import { addressesOf } from './connection.ts'
-import { profileFile, profileOf, readProfiles, saveProfile, writeProfiles } from './profiles.ts'
+import {
+  type Profile,
+  profileFile,
+  profileOf,
+  readProfiles,
+  saveProfile,
+  writeProfiles,
+} from './profiles.ts'
+
+/** Returns the beginning of a key, by which people recognize it. */
+const shownKey = (key: string): string => `${key.slice(0, 8)}…`
+
+/** Returns a profile as programs read it, without its key. */
+const profileRecord = (name: string, { server, key, project }: Profile, current: boolean) => ({
+  name,
+  current,
+  server,
+  project: project ?? 'default',
+  ...(key !== undefined && { key_prefix: shownKey(key) }),
+})
 
 /** Adds `baton profile` and its subcommands to a program. */
 export function addProfiles(program: Command, shell: Shell): void {
@@ -16,24 +36,28 @@ export function addProfiles(program: Command, shell: Shell): void {
       '\nExample:\n  $ baton profile set work --server https://baton.example.org --key bat_… ' +
         '--use\n',
     )
-  parent
-    .command('list')
+  const list = formatted(parent.command('list'))
     .description('Show the stored profiles, without their keys')
-    .addHelpText('after', '\nExample:\n  $ baton profile list\n')
-    .action(
-      shell.guarded(async () => {
-        const { current, profiles } = readProfiles(env)
-        const names = Object.keys(profiles)
-        if (names.length === 0) note(`There are no profiles in ${profileFile(env)}.`)
-        for (const name of names) {
-          const { server, key, project } = profiles[name] ?? { server: '' }
-          print(
-            `${name === current ? '*' : ' '} ${name}  ${server}  ${project ?? 'default'}  ` +
-              (key === undefined ? 'no key' : `${key.slice(0, 8)}…`),
-          )
-        }
-      }),
-    )
+    .addHelpText('after', '\nExample:\n  $ baton profile list\n  $ baton profile list -o json\n')
+  list.action(
+    shell.guarded(async () => {
+      const { current, profiles } = readProfiles(env)
+      const { format } = list.opts<{ format?: Format }>()
+      const none = `There are no profiles in ${profileFile(env)}.`
+      if (format !== undefined) {
+        const items = Object.entries(profiles).map(([name, profile]) =>
+          profileRecord(name, profile, name === current),
+        )
+        return printReply(shell, { items }, format, none)
+      }
+      if (Object.keys(profiles).length === 0) note(none)
+      for (const [name, { server, key, project }] of Object.entries(profiles))
+        print(
+          `${name === current ? '*' : ' '} ${name}  ${server}  ${project ?? 'default'}  ` +
+            (key === undefined ? 'no key' : shownKey(key)),
+        )
+    }),
+  )
   const set = parent
     .command('set')
     .description('Add or change a profile')

@@ -5,8 +5,10 @@
  */
 import { statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { Command } from 'commander'
 import t from 'tap'
 import { connectionOf } from '../../../client/cli/connection/connection.ts'
+import { addProfiles } from '../../../client/cli/connection/profile.ts'
 import { profileFile, readProfiles, saveProfile } from '../../../client/cli/connection/profiles.ts'
 
 const files = { 'root.key': 'bat_root\n' }
@@ -66,4 +68,38 @@ t.test('a profile sends its key only to its own servers', async (t) => {
   t.equal(connectionOf({}, { ...env, BATON_KEY: 'bat_env' }).key, 'bat_env')
   t.equal(connectionOf({ key: 'bat_flag' }, { ...env, BATON_KEY: 'bat_env' }).key, 'bat_flag')
   t.throws(() => connectionOf({ profile: 'play' }, env), { message: /work, home/ })
+})
+
+t.test('profiles are listed in the requested format, without their keys', async (t) => {
+  const env = { BATON_CONFIG: join(t.testdir({}), 'profiles.json') }
+  const listed = async (...words: string[]) => {
+    const printed: string[] = []
+    const program = new Command('baton').exitOverride().configureOutput({ writeErr: () => {} })
+    addProfiles(program, {
+      env,
+      print: (text) => printed.push(text),
+      note: () => {},
+      guarded: (action) => action,
+    })
+    await program.parseAsync(['profile', 'list', ...words], { from: 'user' })
+    return printed.join('\n')
+  }
+  t.strictSame(JSON.parse(await listed('-o', 'json')), { items: [] })
+  saveProfile(env, 'work', { server: 'https://a.example', key: 'bat_12345678', project: 'shop' })
+  saveProfile(env, 'home', { server: 'http://127.0.0.1:8080' })
+  t.strictSame(JSON.parse(await listed('-o', 'json')), {
+    items: [
+      {
+        name: 'work',
+        current: true,
+        server: 'https://a.example',
+        project: 'shop',
+        key_prefix: 'bat_1234…',
+      },
+      { name: 'home', current: false, server: 'http://127.0.0.1:8080', project: 'default' },
+    ],
+  })
+  t.equal(await listed('-o', 'field=name'), 'work\nhome')
+  t.match(await listed(), /^\* work {2}https:\/\/a.example {2}shop {2}bat_1234…\n {2}home /)
+  await t.rejects(listed('-o', 'csv'), /Allowed choices/)
 })

@@ -3,6 +3,7 @@
  * shutdown.
  */
 import net from 'node:net'
+import { gzipSync } from 'node:zlib'
 import { Validator } from '@seriousme/openapi-schema-validator'
 import t, { type Test } from 'tap'
 import { refuse } from '../../../protocol/errors.ts'
@@ -193,6 +194,34 @@ on('bodies of invalid JSON are refused', async (t, at) => {
     status: 415,
     body: { error: { code: 'unsupported_media_type' } },
   })
+})
+
+on('bodies with a content coding are refused', async (t, at) => {
+  at.on['run.signal'] = () => ({ reply: run })
+  const post = (path: string, body: string | Buffer, headers: Record<string, string>) =>
+    at.call('POST', path, body, headers)
+  const gzipped = gzipSync('{"name":"go"}')
+  const signals = `/v1/projects/default/runs/${RUN}/signals`
+  for (const [path, body, headers] of [
+    [signals, gzipped, { 'content-encoding': 'gzip' }],
+    [signals, '{"name":"go"}', { 'content-encoding': 'GZIP, identity' }],
+    ['/v1/projects/default/mcp', gzipped, { 'content-encoding': 'gzip' }],
+    ['/v1/projects/default/artifacts', gzipped, { 'content-encoding': 'br' }],
+    ['/v1/triggers/http/hook', gzipped, { 'content-encoding': 'gzip' }],
+  ] as const) {
+    const got = await post(path, body, headers)
+    t.equal(got.status, 415, path)
+    t.equal(got.headers['accept-encoding'], 'identity')
+    t.match(got.body.error, {
+      code: 'unsupported_media_type',
+      message: /Content-Encoding/,
+      details: { content_encoding: headers['content-encoding'] },
+    })
+  }
+  t.equal(at.commands.length, 0)
+  t.equal((await post('/v1/no/path', gzipped, { 'content-encoding': 'gzip' })).status, 404)
+  const plain = await post(signals, '{"name":"go"}', { 'content-encoding': 'Identity' })
+  t.ok(plain.status < 300)
 })
 
 on('an empty body with a content type counts as no body', async (t, at) => {

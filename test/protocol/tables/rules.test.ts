@@ -137,6 +137,8 @@ t.test('tokens and hits', async (t) => {
   t.strictSame(tokensOf('From-UI_insert Ärger2, 東京!'), ['from', 'ui', 'insert', 'ärger2', '東京'])
   t.strictSame(tokensOf('-- _ !'), [])
   t.strictSame(tokensOf('Cafe\u0301s'), tokensOf('CAF\u00c9S'), 'equivalent forms')
+  t.strictSame(tokensOf('ΟΔΌΣ οδόσ'), tokensOf('οδός Οδός'), 'a final sigma is a sigma')
+  t.strictSame(tokensOf('İstanbul I\u0307'), ['istanbul', 'i'], 'a dotted I is an I')
   t.strictSame(tokensOf('हिन्दी भाषा'), ['हिन्दी', 'भाषा'], 'vowel signs belong to the word')
   const row = rowTokens({ a: 'from-ui-insert', b: [{ c: 'nested text' }], d: 7 })
   t.strictSame(row, ['from', 'ui', 'insert', 'nested', 'text'])

@@ -53,3 +53,49 @@ t.test('a handle does not lose its signature when the key of its trigger changes
   await s.ok('loop.update', { id, triggers: keyed('in'), settings: {} })
   await s.ok('loop.update', { id, triggers: keyed('out') })
 })
+
+t.test('settings for a key that names no HTTP trigger are refused', async (t) => {
+  const signing_secret = 'a secret of it'
+  const settings = (...keys: string[]) => ({
+    settings: { http_triggers: Object.fromEntries(keys.map((key) => [key, { signing_secret }])) },
+  })
+  const triggers = [
+    { kind: 'http', key: 'deploy' },
+    { kind: 'schedule', key: 'beat', config: { interval: '1h' } },
+    { kind: 'http' },
+  ]
+  const faults = (key: string) => ({
+    details: {
+      fields: [
+        {
+          field: `settings.http_triggers.${key}`,
+          message: 'names no HTTP trigger of the loop',
+          expected: ['deploy', '#2'],
+        },
+      ],
+    },
+  })
+  const body = { name: 'Misspelt', steps, triggers }
+  for (const key of ['deplyo', 'beat'])
+    t.match(
+      await s.refused('loop.create', { ...body, ...settings(key) }, 400, 'bad_request'),
+      faults(key),
+    )
+  const { id } = await s.ok('loop.create', { ...body, ...settings('deploy', '#2') })
+  t.match(
+    await s.refused('loop.update', { id, ...settings('deplyo') }, 400, 'bad_request'),
+    faults('deplyo'),
+  )
+  t.match(
+    await s.refused('loop.update', { id, triggers: [], ...settings('deploy') }, 400, 'bad_request'),
+    { details: { fields: [{ field: 'settings.http_triggers.deploy' }] } },
+  )
+  await s.ok('loop.update', { id, triggers: [{ kind: 'http' }] })
+  const kept = { deploy: { signing_secret: '[redacted]' }, '#2': {} }
+  t.match(
+    await s.ok('loop.update', { id, settings: { http_triggers: kept, theme: 'dark' } }),
+    { settings: { http_triggers: kept, theme: 'dark' } },
+    'settings that remained after the removal of their trigger can be sent back',
+  )
+  await s.refused('loop.update', { id, ...settings('deploy') }, 400, 'bad_request')
+})

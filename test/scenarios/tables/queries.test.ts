@@ -159,6 +159,10 @@ t.test('pages continue after their last row while rows change', async (t) => {
   t.notOk('next_cursor' in next)
   const bound = async (input: object) =>
     s.refused('table.query', { id, cursor, ...input }, 400, 'bad_request').then(fieldsOf)
+  const same = await s.ok('table.query', { id, cursor, filter: {}, sort: [], limit: 100 })
+  t.strictSame(numbersOf(same), numbersOf(next), 'an empty filter or sort is none')
+  const { next_cursor } = await s.ok('table.query', { id, filter: {}, sort: [], limit: 10 })
+  t.match(await s.ok('table.query', { id, cursor: next_cursor }), { has_more: false })
   t.strictSame(await bound({ filter: { amount: 1 } }), ['cursor'])
   t.strictSame(await bound({ sort: [{ field: 'amount' }] }), ['cursor'])
   t.strictSame(await bound({ cursor: 'abc' }), ['cursor'])

@@ -212,6 +212,23 @@ t.test('a schema changes only in ways that keep the rows valid', async (t) => {
   t.equal((await change({})).status, 200)
   t.strictSame(await read(), [{ ...stored, amount: 3 }], 'and return with the column')
 
+  const retyped = [...without, { name: 'amount', type: 'string' }]
+  t.equal((await change({ columns: without })).status, 200)
+  t.equal((await change({ columns: retyped })).status, 200)
+  t.strictSame(await read(), [stored], 'values of another type stay hidden')
+  for (const [filter, found] of [
+    [{ amount: { $exists: false } }, 1],
+    [{ amount: '3' }, 0],
+  ] as const)
+    t.equal(listOf(await s.ok('table.query', { id, filter })).length, found)
+  const [{ id: row_id } = {}] = listOf(await s.ok('table.query', { id }))
+  const patched = await s.ok('row.update', { id, row_id, data: { note: 'y' } })
+  t.notOk('amount' in Object(patched['data']))
+  await s.ok('row.update', { id, row_id, data: { note: 'x' } })
+  t.equal((await change({ columns: without })).status, 200)
+  t.equal((await change({})).status, 200)
+  t.strictSame(await read(), [{ ...stored, amount: 3 }], 'and return with the type')
+
   t.equal((await change({ open: true })).status, 200)
   await s.ok('row.insert', { id, data: { number: '2', extra: 'free' } })
   t.match(await s.ok('table.query', { id, filter: { extra: 'free' } }), {

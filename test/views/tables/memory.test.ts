@@ -12,7 +12,7 @@ import { MEMORY_RETENTION, type MemoryChange } from '../../../protocol/memory/sc
 import { migrate } from '../../../views/files/migrate.ts'
 import { Store } from '../../../views/store.ts'
 import { applyAgents } from '../../../views/tables/agents/agents.ts'
-import { applyMemory, memoryChanges } from '../../../views/tables/memory/memory.ts'
+import { applyMemory, memoryChanges, memoryEntries } from '../../../views/tables/memory/memory.ts'
 import { given, START } from '../../support/given.ts'
 
 const DAY_MS = 86_400_000
@@ -45,9 +45,9 @@ function world() {
   let scene = given(defineActor(memory))
   let cursor = 1000
   return {
-    save: (day: number, memory_key = 'k') => {
+    save: (day: number, memory_key = 'k', content = 'x') => {
       const at = START + day * DAY_MS
-      const outcome = scene.when('memory.save', { memory_key, content: 'x' }, { at })
+      const outcome = scene.when('memory.save', { memory_key, content }, { at })
       scene = outcome
       applyMemory(store, {
         cursor: (cursor += 1000),
@@ -62,6 +62,10 @@ function world() {
         },
       })
       return cursor
+    },
+    found: (query: string) => {
+      const answer = memoryEntries(store, project, { id: 'agt_1', query })
+      return isRefusal(answer) ? answer.refused : answer.items.map(({ key }) => key)
     },
     changes: (day: number, after?: number) => {
       const answer = memoryChanges(
@@ -100,4 +104,12 @@ t.test('changes are stored for the retention period', async (t) => {
   )
   t.same(changes(3 * days, third), { versions: [], last: third })
   t.same(changes(3 * days, second), 'memory_cursor_expired')
+})
+
+t.test('entries are found regardless of letter case and Unicode form', async (t) => {
+  const { save, found } = world()
+  save(0, 'a', 'Οδός Cafe\u0301 İzmir')
+  save(0, 'b', 'ΟΔΌΣ CAFÉ IZMIR')
+  for (const query of ['οδόσ', 'ΟΔΌΣ', 'caf\u00e9', 'CAFE\u0301', 'izmir', 'İZMİR'])
+    t.same(found(query).toString(), 'b,a', query)
 })

@@ -13,6 +13,7 @@ import {
   type MemoryEntry,
   type MemoryEvent,
 } from '../../../protocol/memory/schema.ts'
+import { foldText } from '../../../protocol/rules/fold-text.ts'
 import { type Condition, equalityConditions } from '../../conditions.ts'
 import { itemsThatFit, type Page, type Paging, readPage, sizeOf } from '../../page.ts'
 import type { Store } from '../../store.ts'
@@ -67,7 +68,7 @@ export function applyMemory(store: Store, { cursor, entry }: PlacedEntry): void 
   )
 }
 function put(store: Store, project: number, agent: string, entry: MemoryEntry): void {
-  const words = [entry.key, entry.summary ?? '', entry.content ?? ''].join('\n').toLowerCase()
+  const words = foldText([entry.key, entry.summary ?? '', entry.content ?? ''].join('\n'))
   store.run(
     `INSERT OR REPLACE INTO memory (
        project, agent, key, kind, pinned, importance, updated_at, words, record
@@ -133,7 +134,10 @@ export function memoryEntries(
   input: MemoryFilters,
 ): Page<MemoryEntry> | Refusal {
   if (!hasAgent(store, project, input.id)) return missing
-  const words = (input.query ?? '').toLowerCase().split(/\s+/).filter(Boolean).slice(0, MAX_WORDS)
+  const words = foldText(input.query ?? '')
+    .split(/\s+/)
+    .filter(Boolean)
+    .slice(0, MAX_WORDS)
   if (words.length > 0 && (input.search_mode ?? 'keyword') !== 'keyword')
     return refuse('memory_semantic_search_unavailable')
   return readPage<{ readonly record: string }, MemoryEntry>(
