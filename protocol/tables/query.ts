@@ -14,7 +14,7 @@ import {
   type TableSchema,
   tableLimits,
 } from './schema.ts'
-import { areEqual, compareTexts, compareValues, isOfType, typeNames } from './values.ts'
+import { comparable, compareTexts, compareValues, isOfType, typeNames } from './values.ts'
 
 /**
  * Fields of rows that are not part of the data. A declared column of the same name takes
@@ -188,17 +188,54 @@ const compared: Readonly<Record<string, (order: number) => boolean>> = {
   $lt: (order) => order < 0,
   $lte: (order) => order <= 0,
 }
+/** The values to which a condition compares the values of rows, in comparable forms. */
+interface Wanted {
+  /** Whether a missing value is among them. */
+  readonly missing: boolean
+  /** Scalars, and the instants of dates. */
+  readonly scalars: ReadonlySet<unknown>
+  /** Objects and arrays as canonical JSON. */
+  readonly documents: ReadonlySet<string>
+}
+/**
+ * The comparable forms by condition. A list may contain large documents, so they are not serialized
+ * again for each row.
+ */
+const wanted = new WeakMap<Condition, Wanted>()
+
+function wantedBy(condition: Condition): Wanted {
+  const known = wanted.get(condition)
+  if (known) return known
+  const { operator, value, field } = condition
+  const all = operator === '$in' && Array.isArray(value) ? (value as unknown[]) : [value]
+  const given = all.filter((one) => one !== null).map((one) => comparable(field.type, one))
+  const made: Wanted = {
+    missing: given.length < all.length,
+    scalars: new Set(given.flatMap((one) => ('scalar' in one ? [one.scalar] : []))),
+    documents: new Set(given.flatMap((one) => ('document' in one ? [one.document] : []))),
+  }
+  wanted.set(condition, made)
+  return made
+}
+
+function equalsOne(condition: Condition, actual: unknown): boolean {
+  const { missing, scalars, documents } = wantedBy(condition)
+  if (actual === undefined) return missing
+  if (typeof actual === 'object' && documents.size === 0) return false
+  const one = comparable(condition.field.type, actual)
+  return 'scalar' in one ? scalars.has(one.scalar) : documents.has(one.document)
+}
+
 /** Whether a value satisfies a condition. Undefined is a missing value. */
-export function satisfiesCondition(
-  { field: { type }, operator, value }: Condition,
-  actual: unknown,
-): boolean {
-  const equals = (wanted: unknown): boolean =>
-    wanted === null ? actual === undefined : actual !== undefined && areEqual(type, wanted, actual)
+export function satisfiesCondition(condition: Condition, actual: unknown): boolean {
+  const {
+    field: { type },
+    operator,
+    value,
+  } = condition
   if (operator === '$exists') return (actual !== undefined) === value
-  if (operator === '$eq') return equals(value)
-  if (operator === '$ne') return !equals(value)
-  if (operator === '$in') return Array.isArray(value) && value.some(equals)
+  if (operator === '$eq' || operator === '$in') return equalsOne(condition, actual)
+  if (operator === '$ne') return !equalsOne(condition, actual)
   return actual !== undefined && compared[operator]?.(compareValues(type, actual, value)) === true
 }
 /** Compares two rows by the sort of a plan. Missing values come last in both directions. */

@@ -70,9 +70,16 @@ export function compareValues(type: ColumnType, a: unknown, b: unknown): number 
   if (rank === 3) return 0
   return Number(a) - Number(b)
 }
-/** Whether two values of a column are equal: dates by instant, objects regardless of key order. */
-export const areEqual = (type: ColumnType, a: unknown, b: unknown): boolean =>
+/**
+ * Returns the form of a value by which values of a column are compared for equality: the instant of
+ * a date, the canonical JSON of an object or array, and any other value itself.
+ */
+export const comparable = (
+  type: ColumnType,
+  value: unknown,
+): { readonly scalar: unknown } | { readonly document: string } =>
   type === 'date'
-    ? instantOf(a) === instantOf(b)
-    : a === b ||
-      (typeof a === 'object' && typeof b === 'object' && canonicalJson(a) === canonicalJson(b))
+    ? { scalar: instantOf(value) }
+    : typeof value === 'object'
+      ? { document: canonicalJson(value) }
+      : { scalar: value }

@@ -8,6 +8,7 @@ import { csvOf, jsonLinesOf } from '../../console/pages/audit/table-file.ts'
 import { countsOf, groupsOf, protectionOf } from '../../console/pages/blueprints/groups.ts'
 import { readFiles, variablesOf } from '../../console/pages/blueprints/read-files.ts'
 import { changedSettings, settingsOf } from '../../console/pages/settings/changes.ts'
+import { returnTarget } from '../../console/pages/sign-in/return-target.ts'
 import { eventsOf } from '../../console/pages/webhooks/events-text.ts'
 import type { Binding } from '../../protocol/blueprints/schema.ts'
 import type { AuditEntry } from '../../protocol/projects/rows.ts'
@@ -20,6 +21,21 @@ t.test('permissions on actions are read with and without their prefix', async (t
   t.ok(allowsPermission(['actions.execute.*'], 'actions.execute.crm.*'))
   t.ok(allowsPermission(['service.project.view'], 'service.project.view'))
   t.notOk(allowsPermission(['actions.execute.crm.*'], 'actions.execute.*'))
+})
+
+t.test('a person returns only to a page of this origin', async (t) => {
+  for (const path of ['/', '/p/shop/runs?q=a%20b#x', '/p/größe', '/.//x'])
+    t.equal(returnTarget(path), path)
+  const foreign = ['//evil.example', '/\\evil.example', '/\t/evil.example', '/\n\\evil.example']
+  for (const path of [
+    ...foreign,
+    '/\r//evil.example',
+    'https://evil.example',
+    '',
+    null,
+    '/sign-in',
+  ])
+    t.equal(returnTarget(path), '/', JSON.stringify(path))
 })
 
 t.test('browsers have short names', async (t) => {

@@ -60,6 +60,21 @@ t.test(
   },
 )
 
+t.test('the time to find a script is linear, whatever the instructions contain', async (t) => {
+  const two = '```\nscript :\n```\n```yaml\ntext\n```\n``` yaml\n```yml \nscript:\n  - say: hi\n```'
+  t.match(readScript(two), { wrong: /script/ }, 'the first block that begins like a script')
+  t.strictSame(script(two.slice(two.indexOf('``` yaml'))), [{ say: 'hi' }])
+  t.equal(textIn(says('```yaml\nscript:\n  - say: hi\n', [person('open')])), 'You said: open')
+  const cost = (text: string): number => {
+    const before = process.cpuUsage()
+    readScript(text)
+    return process.cpuUsage(before).user
+  }
+  const closed = '```yaml\n```\n'.repeat(10_000)
+  cost(closed)
+  t.ok(cost('```yaml\n'.repeat(15_000)) < 10 * cost(closed) + 50_000, 'many open fences')
+})
+
 t.test('conditions: text, turn, step, tools and their results', async (t) => {
   const talk = `
 script:

@@ -46,6 +46,30 @@ function find(
     .join('')
 }
 
+t.test('documents of a condition are serialized once, not for each row', async (t) => {
+  let reads = 0
+  const document = {
+    get a() {
+      reads++
+      return 1
+    },
+  }
+  for (const filter of [{ extra: { $in: [document, {}] } }, { other: { $ne: document } }]) {
+    const plan = planQuery(schema, { filter: filter as NonNullable<QueryRows['filter']> })
+    if ('faults' in plan) throw new Error(JSON.stringify(plan))
+    const [condition] = plan.conditions
+    reads = 0
+    const found = Array.from({ length: 100 }, (_, a) =>
+      condition ? satisfiesCondition(condition, { a }) : undefined,
+    )
+    t.strictSame(
+      [found.indexOf(true), found.lastIndexOf(true)],
+      'extra' in filter ? [1, 1] : [0, 99],
+    )
+    t.ok(reads <= 4, `${reads} reads`)
+  }
+})
+
 t.test('invalid queries name the fault', async (t) => {
   const cases: readonly (readonly [filter: object, field: string])[] = [
     [{ wrong: 1 }, 'filter.wrong'],

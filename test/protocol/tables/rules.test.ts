@@ -1,4 +1,5 @@
 /** The rules for schemas, values and row data. */
+import { isDeepStrictEqual } from 'node:util'
 import t from 'tap'
 import { canonicalJson } from '../../../protocol/rules/canonical-json.ts'
 import { evolutionFaults, schemaFaults } from '../../../protocol/tables/definition.ts'
@@ -12,13 +13,15 @@ import {
 import type { ColumnType, TableSchema } from '../../../protocol/tables/schema.ts'
 import { exactHits, rowTokens, tokensOf } from '../../../protocol/tables/search.ts'
 import {
-  areEqual,
+  comparable,
   compareTexts,
   compareValues,
   instantOf,
   isOfType,
 } from '../../../protocol/tables/values.ts'
 
+const areEqual = (type: ColumnType, a: unknown, b: unknown): boolean =>
+  isDeepStrictEqual(comparable(type, a), comparable(type, b))
 const key = { name: 'key', type: 'string', required: true } as const
 const schemaOf = (change: Partial<TableSchema> = {}): TableSchema => ({
   columns: [key, { name: 'note', type: 'string' }],
