@@ -20,13 +20,23 @@ import {
   ExpressionError,
 } from '../../protocol/rules/expressions/expression.ts'
 import { matches, valueAt } from '../../protocol/rules/expressions/template.ts'
+import type { Budget } from '../../protocol/rules/expressions/values.ts'
 import type { SourcesState } from './state.ts'
 
 /**
- * Maximum number of evaluation steps of one condition for one event. Realistic conditions need far
- * fewer.
+ * Maximum work of one condition for one event, in units of `Budget`. Realistic conditions need far
+ * less.
  */
-const MAX_STEPS = 100_000
+const MAX_WORK = 100_000
+/** Work that a condition may do for one event although the budget of the command is used up. */
+const MIN_WORK = 2000
+/**
+ * Work that the conditions may do for all events of one command: for the largest batch of events,
+ * the maximum of one condition. It bounds for how long one request blocks a shard.
+ */
+const COMMAND_WORK = 10_000_000
+/** Returns the budget for the conditions of one command. */
+export const newConditionBudget = (): Budget => ({ left: COMMAND_WORK })
 
 /** Maximum number of characters of the message about a faulty condition. */
 const MAX_FAULT_LENGTH = 300
@@ -177,7 +187,11 @@ export class Listeners {
     if (audience?.size === 0) this.#audiences.delete(known.pattern)
   }
 
-  match({ event_type, source_kind, source_id, event, meta }: Publication): Matched {
+  /**
+   * Returns the listeners that match an event.
+   * @param budget the budget for the conditions of the command, to which their work is charged.
+   */
+  match({ event_type, source_kind, source_id, event, meta }: Publication, budget: Budget): Matched {
     const matched: Matched = { heard: false, compared: 0, fires: {}, wakes: {}, faulty: {} }
     if (isPrivate(event_type)) return matched
     // Most events have no listeners, so `sources` is computed on first use.
@@ -186,7 +200,7 @@ export class Listeners {
     const visit = ({ id, owner, of, match, condition }: Listener): void => {
       matched.compared++
       if (match && !matches(match, document)) return
-      if (condition && !holds(condition, document, id, matched)) return
+      if (condition && !holds(condition, document, budget, id, matched)) return
       const into = of === 'trigger' ? matched.fires : matched.wakes
       into[owner] = [...(into[owner] ?? []), id]
     }
@@ -201,13 +215,23 @@ export class Listeners {
     }
   }
 }
-function holds(condition: Condition, document: Document, id: string, { faulty }: Matched): boolean {
+function holds(
+  condition: Condition,
+  document: Document,
+  budget: Budget,
+  id: string,
+  { faulty }: Matched,
+): boolean {
+  const allowed = Math.max(MIN_WORK, Math.min(MAX_WORK, budget.left))
+  const scope = { roots: document, left: allowed }
   try {
-    return condition.test(document, MAX_STEPS)
+    return condition.test(scope)
   } catch (error) {
     if (!(error instanceof ExpressionError)) throw error
     faulty[id] = error.message.slice(0, MAX_FAULT_LENGTH)
     return false
+  } finally {
+    budget.left -= allowed - scope.left
   }
 }
 

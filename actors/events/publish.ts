@@ -15,11 +15,12 @@ import {
   type TriggerLimits,
   type UnsureReply,
 } from '../../protocol/events/sources.ts'
+import type { Budget } from '../../protocol/rules/expressions/values.ts'
 import { extended } from '../../protocol/rules/extended.ts'
 import type { Cause, Decided } from '../actor.ts'
 import { withinLimits } from './budget.ts'
 import { hooksFor } from './hooks.ts'
-import { listenersOf } from './listeners.ts'
+import { listenersOf, newConditionBudget } from './listeners.ts'
 import { reducePayload } from './reduce-payload.ts'
 import { recall, type SourcesState } from './state.ts'
 
@@ -37,6 +38,7 @@ const UNHEARD = { wakes: {}, faulty: {}, overruns: {} } as const
 /**
  * Returns the event that stores a publication, or undefined if it need not be stored.
  * @param wantedId id of the event. If undefined, an id is generated.
+ * @param budget the budget for the conditions of the command.
  */
 function store(
   state: SourcesState,
@@ -44,12 +46,14 @@ function store(
   wantedId: string | undefined,
   cause: Pick<Cause, 'at' | 'mint'>,
   limits: TriggerLimits,
+  budget: Budget,
 ): Stored | undefined {
   const { event_type, source_kind, source_id, meta, depth, chain, dedup_key } = publication
   const chatter = isChatter(event_type)
   const event = chatter ? publication.event : reducePayload(publication.event)
   const matched = listenersOf(state).match(
     event === publication.event ? publication : { ...publication, event },
+    budget,
   )
   const webhook_ids = hooksFor(state, event_type)
   const hooked = webhook_ids.length > 0
@@ -119,7 +123,7 @@ export function publish(
       reply: { source_event_id: '', unsure: unsureOf(state, [publication.dedup_key ?? '']) },
     }
   if (known !== null) return { events: [], reply: { source_event_id: known, deduped: true } }
-  const stored = store(state, publication, publication.id, cause, limits)
+  const stored = store(state, publication, publication.id, cause, limits, newConditionBudget())
   return stored
     ? { events: [stored], reply: { source_event_id: stored.id } }
     : { events: [], reply: { source_event_id: '' } }
@@ -131,10 +135,13 @@ export const publishRoots = (
   { publications }: SourceCommands['source.publish_all']['input'],
   cause: Cause,
   limits: TriggerLimits,
-): Decided<SourcesEvent, undefined> => ({
-  events: publications.flatMap((one) => store(state, one, one.id, cause, limits) ?? []),
-  reply: undefined,
-})
+): Decided<SourcesEvent, undefined> => {
+  const budget = newConditionBudget()
+  return {
+    events: publications.flatMap((one) => store(state, one, one.id, cause, limits, budget) ?? []),
+    reply: undefined,
+  }
+}
 
 function publicationOf(custom: CustomEvent, { principal }: Cause): Publication {
   const { event_type, event = {}, meta = {}, source_id = principal.id } = custom
@@ -163,6 +170,7 @@ function publishAll(
   const events: SourcesEvent[] = []
   const fresh = new Map<string, string>()
   const unknown = new Set<string>()
+  const budget = newConditionBudget()
   const items = customEvents.map((custom, index): Published => {
     const publication = publicationOf(custom, cause)
     const { dedup_key } = publication
@@ -173,7 +181,7 @@ function publishAll(
     if (known === undefined) unknown.add(dedup_key ?? '')
     if (known) return { source_event_id: known, deduped: true }
     const id = ids[index] ?? cause.mint('source_event')
-    const stored = store(state, publication, id, cause, limits)
+    const stored = store(state, publication, id, cause, limits, budget)
     if (stored) events.push(stored)
     if (dedup_key !== undefined) fresh.set(dedup_key, id)
     return { source_event_id: id }

@@ -126,11 +126,10 @@ export interface Condition {
   /** If present, the condition is false for every document that does not match the guard. */
   readonly guard?: Guard | undefined
   /**
-   * Evaluates the condition like `predicate`.
-   * @param work the maximum work of the evaluation.
+   * Evaluates the condition like `predicate`, and charges its work to the budget of the scope.
    * @throws ExpressionError as `predicate` does.
    */
-  test(roots: Roots, work: number): boolean
+  test(scope: Scope): boolean
 }
 /** Compiles a condition. If the text does not compile, `test` throws. */
 export function conditionOf(source: string): Condition {
@@ -138,7 +137,6 @@ export function conditionOf(source: string): Condition {
   const program = programOf(expression)
   return {
     guard: isProgram(program) ? program.guard : undefined,
-    test: (roots, left) =>
-      truthOf(runProgram(program, expression, { roots, left }) ?? null, source),
+    test: (scope) => truthOf(runProgram(program, expression, scope) ?? null, source),
   }
 }
