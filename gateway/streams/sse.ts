@@ -19,7 +19,7 @@ export const oneLine = (json: string): string =>
     .replaceAll('\u2028', '\\u2028')
     .replaceAll('\u2029', '\\u2029')
 /** Returns a frame whose data is JSON. Without an id, a client cannot resume after the frame. */
-export const frameOf = (event: string, json: string, id?: number): string =>
+const frameOf = (event: string, json: string, id?: number): string =>
   frameOfLine(event, oneLine(json), id)
 /** As `frameOf`, for JSON that `oneLine` returned. */
 export const frameOfLine = (event: string, line: string, id?: number): string =>
