@@ -13,14 +13,14 @@ import { isUsable, jobsWhere } from './state.ts'
 export const UNAVAILABLE = 'environment_worker_unavailable'
 
 /** Refuses jobs that the environment cannot execute. Without jobs, this function does nothing. */
-export function refuseJobs(
-  draft: Draft,
-  jobs: readonly PinnedJob[],
-  error_message: string,
-  error_type = UNAVAILABLE,
-): void {
+export function refuseJobs(draft: Draft, jobs: readonly PinnedJob[], error_message: string): void {
   if (jobs.length > 0)
-    emit(draft, { type: 'environment.jobs_refused', jobs, error_type, error_message })
+    emit(draft, {
+      type: 'environment.jobs_refused',
+      jobs,
+      error_type: UNAVAILABLE,
+      error_message,
+    })
 }
 /**
  * Requests an operation. If it is the current operation, repeats the request.

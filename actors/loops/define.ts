@@ -31,7 +31,7 @@ import type { Cause, Decision } from '../actor.ts'
 import { changeOf } from '../configuration.ts'
 import { admitWaiting, dismiss } from './admit.ts'
 import { updateHalts } from './budget.ts'
-import { emit, emptyDecision, type LoopOptions, newDraft, withReply } from './draft.ts'
+import { type Draft, emit, emptyDecision, type LoopOptions, newDraft, withReply } from './draft.ts'
 import { type ExistingLoop, isExisting, type LoopState } from './state.ts'
 import { derivedEvents, handlesOf, materialize } from './triggers.ts'
 
@@ -87,12 +87,12 @@ const secretKeys = (given: Saving['secrets'] = {}, before: LoopState['secrets'])
  * undefined if the request does not change the secrets.
  */
 function secretsOf(
-  given: Saving['secrets'],
+  secrets: Saving['secrets'],
   before: LoopState['secrets'],
 ): Record<string, string> | undefined {
-  if (!given) return undefined
+  if (!secrets) return undefined
   return Object.fromEntries(
-    Object.entries(given).flatMap(([key, secret]) => {
+    Object.entries(secrets).flatMap(([key, secret]) => {
       const kept = secret === true ? getOwn(before, key) : secret
       return kept === undefined ? [] : [[key, kept]]
     }),
@@ -116,7 +116,7 @@ export function create(
   if (refused) return refused
   const { triggers, trigger_ids } = materialize(input.triggers, state, cause)
   const id = cause.self.id
-  const given = withoutBlanks({
+  const authored = withoutBlanks({
     ...chosen(input, { ...metadata, ...authoring }),
     ...(triggers && { triggers }),
   })
@@ -125,7 +125,7 @@ export function create(
     name: input.name,
     status,
     ...(Object.fromEntries(
-      Object.entries(given).filter(([, value]) => !isEmpty(value)),
+      Object.entries(authored).filter(([, value]) => !isEmpty(value)),
     ) as Authored),
     owner: cause.principal.id,
     created_at: timestamp(cause.at),
@@ -233,7 +233,7 @@ const auditedChanges = (
   )
 
 function followUp(
-  draft: ReturnType<typeof newDraft>,
+  draft: Draft,
   before: ExistingLoop,
   organization: string,
   cause: Cause,

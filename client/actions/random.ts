@@ -7,6 +7,8 @@ interface Source {
 }
 /** Maximum number of values per call, and maximum number of characters of one string. */
 const most = { count: 10_000, length: 100_000 } as const
+/** Number of characters of a string without the parameter `length`. */
+const DEFAULT_LENGTH = 16
 
 /** Creates a deterministic source of bytes: SHA-256 of a counter and the seed. */
 function seeded(seed: string): Source {
@@ -76,10 +78,10 @@ const types: Readonly<Record<string, Make>> = {
       typeof parameters['charset'] === 'string' && parameters['charset'] !== ''
         ? parameters['charset']
         : ALPHANUMERIC,
-      lengthOf(parameters, 16),
+      lengthOf(parameters),
     ),
-  alphanumeric: (source, parameters) => text(source, ALPHANUMERIC, lengthOf(parameters, 16)),
-  hex: (source, parameters) => text(source, `${DIGITS}abcdef`, lengthOf(parameters, 16)),
+  alphanumeric: (source, parameters) => text(source, ALPHANUMERIC, lengthOf(parameters)),
+  hex: (source, parameters) => text(source, `${DIGITS}abcdef`, lengthOf(parameters)),
   boolean: (source) => below(source, 2) === 1,
   choice: (source, { choices }) => {
     const from = typeof choices === 'string' ? (JSON.parse(choices) as unknown) : choices
@@ -127,8 +129,8 @@ function bounds(parameters: Parameters, low: number, high: number): [number, num
   if (max < min) throw new Error(`max (${max}) is less than min (${min})`)
   return [min, max]
 }
-function lengthOf(parameters: Parameters, standard: number): number {
-  const length = numberOf(parameters, 'length') ?? standard
+function lengthOf(parameters: Parameters): number {
+  const length = numberOf(parameters, 'length') ?? DEFAULT_LENGTH
   if (!Number.isInteger(length) || length < 0 || length > most.length)
     throw new Error(`length must be a whole number from 0 to ${most.length}`)
   return length

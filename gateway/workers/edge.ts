@@ -144,19 +144,15 @@ export const openWorkerEdge = (world: World, serves: Serves): WorkerEdge => ({
   stopping: false,
 })
 
-/**
- * Sends a command to an actor on behalf of a worker's principal. `stop` waits for the outcome.
- * @param id the command id. A retry must pass the same id.
- */
+/** Sends a command to an actor on behalf of a worker's principal. `stop` waits for the outcome. */
 export const sendCommand = <K extends 'queue' | 'worker' | 'environment', N extends CommandName<K>>(
   edge: WorkerEdge,
   grant: Grant,
   to: AddressOf<K>,
   name: N,
   input: CommandInput<K, N>,
-  id = edge.world.newCommandId(),
 ): Promise<Outcome<CommandReply<K, N>>> =>
-  trackPromise(edge, sendUntracked(edge, grant, to, name, input, id))
+  trackPromise(edge, sendUntracked(edge, grant, to, name, input, edge.world.newCommandId()))
 
 /**
  * Sends a command like `sendCommand`, but without `trackPromise`, which the caller must call. An

@@ -81,16 +81,16 @@ export function manifestOf({
   brand,
 }: ManifestOf): { readonly manifest: Omit<ToolManifest, 'policy_hash'>; readonly policy: string } {
   const named = builtinGroups(brand)
-  const given = resolveSelectors(
+  const granted = resolveSelectors(
     toolkits.flatMap(({ actions }) => actions),
     entries,
     named,
   ).matched
   const active = skills.find(({ name }) => name === skill_name)
-  const bySkill = active ? allowedBy(active.allowed_tools ?? [], given, named) : given
+  const bySkill = active ? allowedBy(active.allowed_tools ?? [], granted, named) : granted
   const usable = allowedBy(
     allowed_tools,
-    given.filter((entry) => bySkill.includes(entry) || isExempt(entry.name, brand)),
+    granted.filter((entry) => bySkill.includes(entry) || isExempt(entry.name, brand)),
     named,
   )
   const groups = [
@@ -108,7 +108,7 @@ export function manifestOf({
   }))
   const missing = (skill: Skill) =>
     (skill.allowed_tools ?? []).filter(
-      (text) => !given.some((entry) => textSelects(text, entry, named)),
+      (text) => !granted.some((entry) => textSelects(text, entry, named)),
     )
   const shown = skills.map((skill) => {
     const [patterns, names] = [

@@ -60,7 +60,7 @@ export type CompactionPolicy = Static<typeof CompactionPolicy>
  */
 export function policyOf(
   before: CompactionPolicy | undefined,
-  { threshold, threshold_tokens, ...given }: CompactionPolicy,
+  { threshold, threshold_tokens, ...others }: CompactionPolicy,
 ): CompactionPolicy {
   const { threshold: size, threshold_tokens: tokens, ...rest } = before ?? {}
   const sized =
@@ -72,7 +72,7 @@ export function policyOf(
             ...(size !== undefined && { threshold: size }),
             ...(tokens !== undefined && { threshold_tokens: tokens }),
           }
-  return { ...rest, ...given, ...sized }
+  return { ...rest, ...others, ...sized }
 }
 /** Returns the policy with defaults for absent settings: `auto` at the threshold `sm`. */
 export const resolvedPolicy = (policy: CompactionPolicy | undefined): CompactionPolicy =>

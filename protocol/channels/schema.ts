@@ -43,7 +43,7 @@ export const Channel = Type.Object({
   private: Type.Boolean(),
   archived_at: Type.Optional(Timestamp),
   member_count: Type.Integer(),
-  message_seq: Type.Integer({ description: 'seq of the newest message; 0 when there is none' }),
+  message_seq: Type.Integer({ description: 'seq of the newest message; 0 before the first one' }),
   last_message_at: Type.Optional(Timestamp),
   unread_count: Type.Optional(
     Type.Integer({

@@ -165,7 +165,7 @@ function responsesOf(row: Operation, names: Names): Json {
   const streams = row.verb === 'command' && shape.stream === 'accept'
   const empty: ReadonlySet<number | undefined> = new Set([204, 304, shape.bare])
   const success = (status: number): Json => {
-    const given = {
+    const media = {
       ...(regular.includes(status) && !empty.has(status) && content),
       ...(streams && status === 200 && events),
     }
@@ -175,7 +175,7 @@ function responsesOf(row: Operation, names: Names): Json {
         'X-Request-ID': { $ref: '#/components/headers/X-Request-ID' },
         ...(isTagged(row) && { ETag: { $ref: '#/components/headers/ETag' } }),
       },
-      ...(Object.keys(given).length > 0 && { content: given }),
+      ...(Object.keys(media).length > 0 && { content: media }),
     }
   }
   if (row.form)

@@ -156,14 +156,14 @@ function check(body: PutRepositoryHost): FieldError[] {
     ...(rules.url === undefined ? ['url'] : []),
   ]
   const allowed: readonly string[] = ['kind', 'url', ...rules.required, ...rules.optional]
-  const given = body as Readonly<Record<string, unknown>>
+  const fields = body as Readonly<Record<string, unknown>>
   const fault = url === undefined ? undefined : baseUrlFault(url)
   return [
     ...required
-      .filter((field) => given[field] === undefined)
+      .filter((field) => fields[field] === undefined)
       .map((field) => ({ field, message: `is required for hosts of the kind ${kind}` })),
-    ...Object.keys(given)
-      .filter((field) => given[field] !== undefined && !allowed.includes(field))
+    ...Object.keys(fields)
+      .filter((field) => fields[field] !== undefined && !allowed.includes(field))
       .map((field) => ({ field, message: `is not allowed for hosts of the kind ${kind}` })),
     // The faults omit the invalid value (`actual`), because a URL or a token may be a secret.
     ...(fault === undefined ? [] : [{ field: 'url', message: fault }]),

@@ -63,8 +63,8 @@ export function signInPerson(
     if (wished.length === 0) return { events: [], reply: { changed: false, unknown } }
     const full = principalLimit(options, state.principals)
     if (full) return full
-    const draft = { name, identity, ...(email !== undefined && { email }), role_ids: wished }
-    const { principal, events } = newPrincipal(state, 'user', draft, cause)
+    const fields = { name, identity, ...(email !== undefined && { email }), role_ids: wished }
+    const { principal, events } = newPrincipal(state, 'user', fields, cause)
     return {
       events,
       reply: {

@@ -66,7 +66,7 @@ function handleOf(
   return handle
 }
 
-interface Draft
+interface PrincipalFields
   extends Pick<
     Partial<PrincipalWithoutRoles>,
     'email' | 'description' | 'owner_id' | 'identity' | 'metadata' | 'tags'
@@ -84,27 +84,27 @@ export interface NewPrincipal {
 export function newPrincipal(
   state: ProjectState,
   kind: 'service' | 'user',
-  draft: Draft,
+  fields: PrincipalFields,
   cause: Cause,
 ): NewPrincipal {
   const now = timestamp(cause.at)
-  const handle = handleOf(state, kind === 'user' ? 'user' : 'svc', draft.name)
+  const handle = handleOf(state, kind === 'user' ? 'user' : 'svc', fields.name)
   const principal: PrincipalWithoutRoles = {
     id: cause.mint(kind === 'user' ? 'user' : 'principal'),
     kind,
     state: 'active',
-    name: draft.name,
-    ...(draft.email && { email: draft.email }),
-    ...(draft.description && { description: draft.description }),
+    name: fields.name,
+    ...(fields.email && { email: fields.email }),
+    ...(fields.description && { description: fields.description }),
     ...(handle !== undefined && { handle }),
-    ...(draft.owner_id !== undefined && { owner_id: draft.owner_id }),
-    ...(draft.identity && { identity: draft.identity }),
-    ...(draft.metadata && { metadata: draft.metadata }),
-    ...(draft.tags && Object.keys(draft.tags).length > 0 && { tags: draft.tags }),
+    ...(fields.owner_id !== undefined && { owner_id: fields.owner_id }),
+    ...(fields.identity && { identity: fields.identity }),
+    ...(fields.metadata && { metadata: fields.metadata }),
+    ...(fields.tags && Object.keys(fields.tags).length > 0 && { tags: fields.tags }),
     created_at: now,
     updated_at: now,
   }
-  const { events, role_ids } = reassign(state, principal.id, draft.role_ids ?? [], cause)
+  const { events, role_ids } = reassign(state, principal.id, fields.role_ids ?? [], cause)
   return {
     principal,
     role_ids,

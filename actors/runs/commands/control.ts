@@ -272,8 +272,8 @@ function inputFor({ record, engine, spec }: RunState, input: JsonObject): JsonOb
     return refused('cannot be replaced, because a run of a loop keeps the event that started it')
   if (engine.invoked)
     return refused('cannot be replaced in a direct call of an action; call the action again')
-  const given = applyDeclaredDefaults(spec.input, input, 'input')
-  return 'faults' in given ? refuseFields(...given.faults) : (given.values ?? {})
+  const completed = applyDeclaredDefaults(spec.input, input, 'input')
+  return 'faults' in completed ? refuseFields(...completed.faults) : (completed.values ?? {})
 }
 
 /** Returns the budget and the limit on agent turns that a recovery sets. */

@@ -34,17 +34,17 @@ function faultOf(question: InteractionQuestion): string | undefined {
 /**
  * Opens an interaction, and waits for the answer. The step fails if there is no valid target, or if
  * the question exceeds a limit.
- * @param given the rendered targets.
+ * @param rendered the targets after their templates were rendered.
  */
 export function ask(
   draft: Draft,
   step: Step,
-  given: readonly unknown[],
+  rendered: readonly unknown[],
   question: Omit<InteractionQuestion, 'target_user_ids'>,
 ): void {
   const key = current(draft)?.key ?? ''
   const targets = [
-    ...new Set(given.filter((target) => typeof target === 'string' && target !== '')),
+    ...new Set(rendered.filter((target) => typeof target === 'string' && target !== '')),
   ] as string[]
   const asked: InteractionQuestion = { ...question, target_user_ids: targets }
   const error = faultOf(asked)

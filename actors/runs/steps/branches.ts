@@ -88,6 +88,6 @@ function itemsOf(
 }
 const unfinished = (draft: Draft, { count }: Join): number[] =>
   Array.from({ length: count }, (_, index) => index).filter((index) => {
-    const given = yieldOf(draft.state, index)
-    return !given || 'fault' in given
+    const result = yieldOf(draft.state, index)
+    return !result || 'fault' in result
   })

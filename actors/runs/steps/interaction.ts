@@ -48,14 +48,14 @@ function render(draft: Draft, { name, config }: InteractionStep): InteractionQue
   const text = (source: string | undefined): string | undefined =>
     source === undefined ? undefined : String(renderText(source, roots))
   const targets = idsOf(config.targets, roots)
-  const given: Policy =
+  const declared: Policy =
     typeof config.resolution_policy === 'object'
       ? config.resolution_policy
       : { type: config.resolution_policy ?? 'any_of' }
-  const reviewers = given.review && idsOf(given.review.reviewer_user_ids ?? [], roots)
+  const reviewers = declared.review && idsOf(declared.review.reviewer_user_ids ?? [], roots)
   const policy: Policy = reviewers
-    ? { ...given, review: { ...given.review, reviewer_user_ids: reviewers.ids } }
-    : given
+    ? { ...declared, review: { ...declared.review, reviewer_user_ids: reviewers.ids } }
+    : declared
   const spec = config.spec && (renderText(config.spec, roots) as Question)
   const prompt = text(config.prompt)
   const title =

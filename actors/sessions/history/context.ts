@@ -18,9 +18,9 @@ const beyond = ({ contexts }: Live, names: readonly string[]): string[] =>
 /** Refuses context with too many new names. Known names are always accepted. */
 export const refuseExcessContexts = (
   state: Live,
-  given: readonly AppContext[] = [],
+  contexts: readonly AppContext[] = [],
 ): Refusal | undefined =>
-  beyond(state, given.map(named)).length > 0
+  beyond(state, contexts.map(named)).length > 0
     ? refuse(
         'conflict',
         { limit: limits.context.names },
@@ -33,8 +33,8 @@ export const refuseExcessContexts = (
  * values whose row has left the window. New names beyond the limit are omitted.
  * @param id id of the turn.
  */
-export function writeContext(draft: Draft, id: string, given: readonly AppContext[]): void {
-  const fresh = new Map(given.map((one) => [named(one), one.content]))
+export function writeContext(draft: Draft, id: string, contexts: readonly AppContext[]): void {
+  const fresh = new Map(contexts.map((one) => [named(one), one.content]))
   const over = new Set(beyond(draft.state, [...fresh.keys()]))
   const wanted = [
     ...Object.entries(draft.state.contexts).filter(([name]) => !fresh.has(name)),

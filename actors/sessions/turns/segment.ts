@@ -32,10 +32,10 @@ const DEFAULT_RESULT = { content: '' } as const
 /** Number of characters above which a call's signature is shortened. */
 const MAX_SIGNATURE_LENGTH = 200
 /** Opens a segment for an answer that uses tools. */
-export function openSegment(draft: Draft, id: string, given: readonly Block[]): TurnStep {
+export function openSegment(draft: Draft, id: string, answer: readonly Block[]): TurnStep {
   const { generation } = (turnOf(draft, id) as Turn).work
   if (!generation) return undefined
-  const content = unique(draft, given)
+  const content = unique(draft, answer)
   content.forEach((block, content_index) => {
     emit(draft, {
       type: 'message.block',

@@ -209,11 +209,11 @@ export function operationOf(
   if (entry.one) return { kind: 'action', tool: entry.one, input }
   const group = entry.group ?? []
   const { command, args } = input
-  const given: JsonObject = isJsonObject(args) ? args : {}
-  if (command === 'help') return { kind: 'help', text: help(group, given['command']) }
+  const parameters: JsonObject = isJsonObject(args) ? args : {}
+  if (command === 'help') return { kind: 'help', text: help(group, parameters['command']) }
   const tool = group.find((one) => commandOf(one) === command)
   return tool
-    ? { kind: 'action', tool, input: given }
+    ? { kind: 'action', tool, input: parameters }
     : {
         kind: 'fault',
         text:

@@ -13,6 +13,7 @@ import { focusPart } from '../../focus.ts'
 import type { LiveRun } from '../data/live-run.ts'
 import { runText as text } from '../text.ts'
 import { ClockTime } from './clock-time.tsx'
+import { StepFilter } from './step-filter.tsx'
 
 const tones: Readonly<Record<string, Tone>> = {
   failed: 'bad',
@@ -87,16 +88,7 @@ export function Events({ run }: { readonly run: LiveRun }) {
             checked={!oldest}
             onChecked={(on) => setQuery({ order: on ? '' : 'asc' })}
           />
-          {only !== '' && (
-            <span class="badge">
-              <span class="user-text">{only}</span>
-              <IconButton
-                icon="close"
-                label={text.clearFilter}
-                onClick={() => setQuery({ only: '' })}
-              />
-            </span>
-          )}
+          {only !== '' && <StepFilter step={only} />}
         </div>
         <span class="soft small" role="status">
           {text.eventCount(shown.length)}

@@ -2,15 +2,15 @@
 import { useEffect, useMemo } from 'preact/hooks'
 import type { Job } from '../../../../../protocol/jobs/rows.ts'
 import { useList } from '../../../../api/query.ts'
-import { IconButton } from '../../../../design/button.tsx'
 import { Empty, Failure, Skeleton } from '../../../../design/states.tsx'
 import { Duration, Time } from '../../../../design/time.tsx'
 import { VirtualList } from '../../../../design/virtual/list.tsx'
-import { currentUrl, setQuery } from '../../../../router/router.ts'
+import { currentUrl } from '../../../../router/router.ts'
 import { StatusBadge } from '../../status.tsx'
 import type { LiveRun } from '../data/live-run.ts'
 import { runText as text } from '../text.ts'
 import { Logs } from './logs.tsx'
+import { StepFilter } from './step-filter.tsx'
 
 /** Delay between an event and the reload of the jobs. */
 const RELOAD_MS = 700
@@ -47,14 +47,7 @@ export function Jobs({
       <section class="stack close" aria-label={text.jobsLabel}>
         {only !== '' && (
           <div>
-            <span class="badge">
-              <span class="user-text">{only}</span>
-              <IconButton
-                icon="close"
-                label={text.clearFilter}
-                onClick={() => setQuery({ only: '' })}
-              />
-            </span>
+            <StepFilter step={only} />
           </div>
         )}
         {error && <Failure error={error} retry={list.reload} />}
