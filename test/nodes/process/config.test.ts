@@ -3,6 +3,7 @@
  * other small parts of a node: package sources, versions, subject patterns, the log and metrics.
  */
 import t from 'tap'
+import { gatewaySettings } from '../../../nodes/config/gateway.ts'
 import { type Config, readConfig, settingsTable } from '../../../nodes/config.ts'
 import { matches } from '../../../nodes/nats/bus/listeners.ts'
 import { mirrorsOfList, mirrorsOfSources } from '../../../nodes/nats/server/debian.ts'
@@ -137,6 +138,14 @@ t.test('text that only resembles a URL or an address is refused', async (t) => {
   const provider = { name: 'cloud', url: 'https://cloud.example.org:x', secret: '0123456789abcdef' }
   t.match(faults({ BATON_HTTP_PROVIDERS: JSON.stringify([provider]) }), [/provider cloud/])
   t.strictSame(faults({ BATON_SMTP_DNS: '10.0.0.2, 10.0.0.2:53, ::1, [::1]:53' }), [])
+})
+
+t.test('the URL of a gateway on all addresses has an address that can be opened', async (t) => {
+  const urlFor = (host: string) => gatewaySettings(config({ BATON_HOST: host })).public_url
+  t.equal(urlFor('0.0.0.0'), 'http://127.0.0.1:8080')
+  t.equal(urlFor('::'), 'http://[::1]:8080')
+  t.equal(urlFor('fd00::1'), 'http://[fd00::1]:8080')
+  t.equal(urlFor('baton.internal'), 'http://baton.internal:8080')
 })
 
 t.test('origins are written as browsers send them', async (t) => {
