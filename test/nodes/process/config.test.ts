@@ -148,6 +148,19 @@ t.test('the URL of a gateway on all addresses has an address that can be opened'
   t.equal(urlFor('baton.internal'), 'http://baton.internal:8080')
 })
 
+t.test('credentials in the address of a NATS server are refused and not shown', async (t) => {
+  for (const text of ['nats://user:pa55word@a:4222', 'a:4222,tls://t0ken-pa55word@b:4222']) {
+    const [fault, ...further] = faults({ BATON_NATS: text })
+    t.match(fault, /^BATON_NATS must be .* without credentials; set BATON_NATS_USER and/)
+    t.notMatch(fault, 'pa55word')
+    t.strictSame(further, [])
+  }
+  for (const text of ['nats://a:42220000', 'a:b:c', 'nats://a:x'])
+    t.match(faults({ BATON_NATS: text }), [/^BATON_NATS is .* it must be addresses such as/], text)
+  for (const text of ['a', 'a_b:4222', '10.0.0.1:4222', '[::1]:4222', 'fd00::1', 'tls://n.example'])
+    t.strictSame(config({ BATON_NATS: text }).nats, [text])
+})
+
 t.test('origins are written as browsers send them', async (t) => {
   t.strictSame(config({ BATON_CORS: 'https://App.Example:443, HTTP://localhost:3000' }).cors, [
     'https://app.example',
