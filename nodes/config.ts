@@ -200,7 +200,8 @@ export function readConfig(
     const value = text === undefined ? undefined : parse(text)
     if (typeof value === 'object' && 'wrong' in value) {
       // The value of a secret is not shown.
-      const given = secrets.has(name) ? '' : ` is ${JSON.stringify(text)}: it`
+      const hidden = secrets.has(name) || value.confidential === true
+      const given = hidden ? '' : ` is ${JSON.stringify(text)}: it`
       faults.push(`${flags.has(name) ? flagOf(name) : name}${given} ${value.wrong}`)
     } else values[name] = value
   }

@@ -12,6 +12,8 @@ import type { Bucket } from '../s3/files.ts'
 /** The fault of a setting. `wrong` is the end of a sentence, and describes the accepted texts. */
 export interface SettingFault {
   readonly wrong: string
+  /** Whether the text may contain a secret, so that a message must not show it. */
+  readonly confidential?: boolean
 }
 export type Parse<T> = (text: string) => T | SettingFault
 const wrong = (sentence: string): SettingFault => ({ wrong: sentence })
@@ -79,10 +81,20 @@ export const parseSwitch =
           ? text
           : wrong('must be on, off or an id')
 export const any = matching(/^[^\0]+$/, 'must not be empty')
-export const address = matching(
-  /^((nats|tls):\/\/)?[^\s/]+(:\d+)?$/,
-  'must be addresses such as nats://10.0.0.1:4222 or tls://10.0.0.1:4222, comma-separated',
-)
+/** Parses the address of a NATS server. Its fault does not show a password in the address. */
+export const address: Parse<string> = (text) => {
+  const [, host] = /^(?:(?:nats|tls):\/\/)?([^\s/]+)$/.exec(text) ?? []
+  if (text.includes('@'))
+    return {
+      wrong: 'must be addresses without credentials; set BATON_NATS_USER and BATON_NATS_PASSWORD',
+      confidential: true,
+    }
+  return host !== undefined && (isIPv6(host) || URL.canParse(`nats://${host}`))
+    ? text
+    : wrong(
+        'must be addresses such as nats://10.0.0.1:4222 or tls://10.0.0.1:4222, comma-separated',
+      )
+}
 /**
  * Parses an origin, or `*`. The result is written as in the header `Origin` of browsers: in lower
  * case, without the default port.

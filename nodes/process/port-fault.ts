@@ -19,6 +19,14 @@ export const portFault = (host: string, port: number): Promise<StartFault> =>
     probe.listen(port, host, () => void probe.close(() => told(fault(undefined))))
   })
 
-/** Returns the URL of a gateway that listens on a host and a port. */
-export const urlOf = ({ host }: { readonly host: string }, port: number): string =>
-  `http://${host.includes(':') ? `[${host}]` : host}:${port}`
+/** The address at which this machine reaches a process that listens on all addresses. */
+const LOCAL: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' }
+/**
+ * Returns the URL of a gateway that listens on a host and a port. A host that stands for all
+ * addresses is not an address that people, browsers and containers can open, so the URL has the
+ * loopback address.
+ */
+export function urlOf({ host }: { readonly host: string }, port: number): string {
+  const name = LOCAL[host] ?? host
+  return `http://${name.includes(':') ? `[${name}]` : name}:${port}`
+}

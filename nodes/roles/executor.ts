@@ -16,6 +16,7 @@ import { type Executor, startExecutor } from '../executor/executor.ts'
 import { generations } from '../executor/generation.ts'
 import { httpActions } from '../executor/http-action.ts'
 import { remoteEmbedding } from '../executor/models/embedding.ts'
+import { keyFaults } from '../executor/models/provider.ts'
 import { remoteModel } from '../executor/models/remote.ts'
 import { createOpeningHandler } from '../executor/openings.ts'
 import { previews } from '../executor/preview.ts'
@@ -63,6 +64,18 @@ function serveEmbeddings({ world, bus, models, env }: Role): () => void {
     unsubscribe()
     service.stop()
   }
+}
+
+/**
+ * Logs each provider of models whose key is missing. The key is read again for each generation, so
+ * it may be set later.
+ */
+async function warnOfKeys({ world, models, env }: Role): Promise<void> {
+  for (const { provider, reason } of await keyFaults(models.access, env))
+    world.log.warn(
+      { event: 'model_key_unavailable', provider, reason },
+      'a provider of models has no key',
+    )
 }
 
 /** Milliseconds for which the chunks of an answer are retained after the answer is complete. */
@@ -124,6 +137,7 @@ export function startExecutorRole(role: Role): () => Promise<void> {
     if (id !== undefined && id !== world.organization()) world.demand(id)
   })
   const stopEmbeddings = serveEmbeddings(role)
+  void warnOfKeys(role)
   return async () => {
     unwatch()
     stopEmbeddings()

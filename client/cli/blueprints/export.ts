@@ -42,7 +42,8 @@ export function addBlueprintExport(program: Command, shell: Shell): void {
     )
     .addHelpText(
       'after',
-      '\nExamples:\n  $ baton export --dir desk\n  $ baton export --blueprint-key support-desk\n',
+      '\nExamples:\n  $ baton export --dir desk\n  ' +
+        '$ baton export --namespace examples --blueprint-key support-desk\n',
     )
   command.action(
     shell.guarded(async () => {
@@ -52,6 +53,8 @@ export function addBlueprintExport(program: Command, shell: Shell): void {
         ...(namespace !== undefined && { namespace }),
         ...(blueprintKey !== undefined && { blueprint_key: blueprintKey }),
       })) as Export
+      if (Object.values(exported.resources).every((one) => one.length === 0))
+        shell.note(emptyNote(namespace, blueprintKey))
       const address = (schemas ?? `${transport.url}/schemas`).replace(/\/+$/, '')
       const writing = { format, schemas: address }
       if (dir === undefined) {
@@ -85,6 +88,14 @@ export function addBlueprintExport(program: Command, shell: Shell): void {
     }),
   )
 }
+
+/** Returns the remark on an export without resources: usually a misspelt name or namespace. */
+const emptyNote = (namespace: string | undefined, key: string | undefined): string =>
+  namespace === undefined && key === undefined
+    ? 'The project has no resources that can be exported.'
+    : `No resource belongs to the blueprint ${key === undefined ? 'without a key' : JSON.stringify(key)} ` +
+      `${namespace === undefined ? 'without a namespace' : `in the namespace ${JSON.stringify(namespace)}`}. ` +
+      'This command shows all of them: baton blueprint bindings'
 
 function write(folder: string, files: ReadonlyMap<string, string>): void {
   try {

@@ -38,6 +38,32 @@ const straight: typeof fetch = endedBySignal((input, init) =>
 )
 
 /**
+ * Returns the providers whose key is missing or cannot be read, with the reason. The key is not part
+ * of the reason.
+ */
+export async function keyFaults(
+  providers: readonly ProviderAccess[],
+  env: Readonly<Record<string, string | undefined>>,
+): Promise<{ readonly provider: string; readonly reason: string }[]> {
+  const faults = providers.map(async (access) => {
+    const { provider, kind, key } = access
+    if (key === undefined)
+      return kind === 'openai' || kind === 'anthropic'
+        ? [{ provider, reason: 'Its setting has no key.' }]
+        : []
+    const name = key.slice(key.indexOf(':') + 1)
+    const reason = key.startsWith('env:')
+      ? `The environment variable ${name} is empty or not set.`
+      : `The file ${name} is empty or cannot be read.`
+    return readKey(access, env).then(
+      () => [],
+      () => [{ provider, reason }],
+    )
+  })
+  return (await Promise.all(faults)).flat()
+}
+
+/**
  * Creates the client of a model.
  * @throws ExecutorFault when the provider needs a key and has none.
  */

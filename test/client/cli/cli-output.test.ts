@@ -154,10 +154,11 @@ async function completionOf(shell: string, program = new Command('baton')): Prom
 t.test('bash completes commands and flags', async (t) => {
   const program = new Command('baton')
   declareFlags(program.command('node'), ['--port', '--log-level'])
+  const script = await completionOf('bash', program)
   const file = join(t.testdir({}), 'baton.bash')
   writeFileSync(
     file,
-    `${await completionOf('bash', program)}\nCOMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _baton; echo "\${COMPREPLY[@]}"\n`,
+    `${script}\nCOMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _baton; echo "\${COMPREPLY[@]}"\n`,
   )
   const complete = (...words: string[]) =>
     spawnSync('bash', [file, ...words], { encoding: 'utf8' })

@@ -6,6 +6,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
+import { keyFaults } from '../../../nodes/executor/models/provider.ts'
 import { readModels } from '../../../nodes/models.ts'
 
 const read = (value: unknown) =>
@@ -106,6 +107,25 @@ t.test('a fault of a member says what the member must be', async (t) => {
     [[], /^is invalid at \/: must be object/],
   ] as const)
     t.match(wrong(value), sentence)
+})
+t.test('providers without a key are found, with the place of the key', async (t) => {
+  const folder = t.testdir({ empty: '\n', filled: 'secret\n' })
+  const answer = read({
+    providers: [
+      acme,
+      { ...acme, provider: 'set', key: 'env:SET_KEY' },
+      { ...acme, provider: 'open', key: undefined },
+      { ...acme, provider: 'claude', kind: 'anthropic', key: undefined },
+      { ...acme, provider: 'empty', key: `file:${folder}/empty` },
+      { ...acme, provider: 'filled', key: `file:${folder}/filled` },
+    ],
+  })
+  if ('wrong' in answer) throw new Error(answer.wrong)
+  t.strictSame(await keyFaults(answer.access, { SET_KEY: 'secret', ACME_KEY: ' ' }), [
+    { provider: 'acme', reason: 'The environment variable ACME_KEY is empty or not set.' },
+    { provider: 'claude', reason: 'Its setting has no key.' },
+    { provider: 'empty', reason: `The file ${folder}/empty is empty or cannot be read.` },
+  ])
 })
 t.test('the examples in the documentation are accepted', async (t) => {
   const text = readFileSync('docs/models.md', 'utf8')

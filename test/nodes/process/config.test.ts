@@ -3,6 +3,7 @@
  * other small parts of a node: package sources, versions, subject patterns, the log and metrics.
  */
 import t from 'tap'
+import { gatewaySettings } from '../../../nodes/config/gateway.ts'
 import { type Config, readConfig, settingsTable } from '../../../nodes/config.ts'
 import { matches } from '../../../nodes/nats/bus/listeners.ts'
 import { mirrorsOfList, mirrorsOfSources } from '../../../nodes/nats/server/debian.ts'
@@ -137,6 +138,27 @@ t.test('text that only resembles a URL or an address is refused', async (t) => {
   const provider = { name: 'cloud', url: 'https://cloud.example.org:x', secret: '0123456789abcdef' }
   t.match(faults({ BATON_HTTP_PROVIDERS: JSON.stringify([provider]) }), [/provider cloud/])
   t.strictSame(faults({ BATON_SMTP_DNS: '10.0.0.2, 10.0.0.2:53, ::1, [::1]:53' }), [])
+})
+
+t.test('the URL of a gateway on all addresses has an address that can be opened', async (t) => {
+  const urlFor = (host: string) => gatewaySettings(config({ BATON_HOST: host })).public_url
+  t.equal(urlFor('0.0.0.0'), 'http://127.0.0.1:8080')
+  t.equal(urlFor('::'), 'http://[::1]:8080')
+  t.equal(urlFor('fd00::1'), 'http://[fd00::1]:8080')
+  t.equal(urlFor('baton.internal'), 'http://baton.internal:8080')
+})
+
+t.test('credentials in the address of a NATS server are refused and not shown', async (t) => {
+  for (const text of ['nats://user:pa55word@a:4222', 'a:4222,tls://t0ken-pa55word@b:4222']) {
+    const [fault, ...further] = faults({ BATON_NATS: text })
+    t.match(fault, /^BATON_NATS must be .* without credentials; set BATON_NATS_USER and/)
+    t.notMatch(fault, 'pa55word')
+    t.strictSame(further, [])
+  }
+  for (const text of ['nats://a:42220000', 'a:b:c', 'nats://a:x'])
+    t.match(faults({ BATON_NATS: text }), [/^BATON_NATS is .* it must be addresses such as/], text)
+  for (const text of ['a', 'a_b:4222', '10.0.0.1:4222', '[::1]:4222', 'fd00::1', 'tls://n.example'])
+    t.strictSame(config({ BATON_NATS: text }).nats, [text])
 })
 
 t.test('origins are written as browsers send them', async (t) => {

@@ -1,5 +1,6 @@
 /** Model catalogs: the models configured in the service, and those of connected workers. */
 import t from 'tap'
+import type { Log } from '../../../gateway/ports.ts'
 import { service } from '../../support/service.ts'
 import { listOf, until } from '../support/given.ts'
 
@@ -23,8 +24,20 @@ const models = {
     },
   ],
 }
-const s = await service({ BATON_MODELS: JSON.stringify(models) })
+const logged: object[] = []
+const note = (fields: object): void => void logged.push(fields)
+const log: Log = { debug: note, info: note, warn: note, error: note }
+const s = await service({ BATON_MODELS: JSON.stringify(models) }, { log })
 t.teardown(() => s.stop())
+
+t.test('the start logs that the key of a provider is not set', async (t) => {
+  const event = 'model_key_unavailable'
+  const line = await until(
+    async () => logged.find((fields) => 'event' in fields && fields.event === event),
+    (found) => found !== undefined,
+  )
+  t.match(line, { provider: 'acme', reason: /variable SECRET_OF_ACME is empty or not set/ })
+})
 
 t.test("the catalog lists the service's models without the source of their keys", async (t) => {
   const catalog = await s.ok('catalog.models')

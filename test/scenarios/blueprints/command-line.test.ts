@@ -231,6 +231,17 @@ t.test('an outdated plan is made again, and a busy blueprint is waited for', asy
   t.match(done.out, /Plan: .*\n(.*\n)*.*Plan: .*\n.*updated/)
 })
 
+t.test('an export without resources states what it looked for', async (t) => {
+  t.match(await baton(['export', '--blueprint-key', 'support-desk']), {
+    code: 0,
+    out: /resources: \{\}/,
+    notes: /No resource belongs to the blueprint "support-desk" without a namespace\. .*bindings/,
+  })
+  t.match(await baton(['export', '--namespace', 'exampels', '--blueprint-key', 'support-desk']), {
+    notes: /"support-desk" in the namespace "exampels"/,
+  })
+})
+
 t.test('an export plans to nothing, and is the same after an import', async (t) => {
   const before = join(folder, 'before')
   t.match(await baton(['export', '--dir', before]), { code: 0, notes: /Wrote \d+ files/ })
