@@ -15,7 +15,7 @@ import type { Shell } from './shell.ts'
  * Formats that `-o` accepts. `table` omits columns that do not fit the terminal; `wide` shows every
  * field with a plain value.
  */
-export const formats = ['table', 'wide', 'json', 'yaml'] as const
+const formats = ['table', 'wide', 'json', 'yaml'] as const
 export type Format = (typeof formats)[number] | FieldFormat
 /**
  * `field=<name>`: one field of the record, or of each record of a list, for shell variables. Dots

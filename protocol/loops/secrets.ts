@@ -28,7 +28,7 @@ export const placeholdersIn = (settings: unknown): string[] =>
   )
 
 /** Returns the path of the signing secret of a trigger in a request. */
-export const secretPath = (key: string): string => below(below(FIELD, key), 'signing_secret')
+const secretPath = (key: string): string => below(below(FIELD, key), 'signing_secret')
 
 /** Returns the fault of a placeholder for which no secret is stored. */
 export const missingSecret = (key: string): FieldError => ({
