@@ -6,7 +6,7 @@
 
 import type { Row } from '../protocol/contract.ts'
 import type { Command, Origin } from '../protocol/entry.ts'
-import { errors, isRefusal, type Refusal, refuse } from '../protocol/errors.ts'
+import { isRefusal, isServiceFault, type Refusal, refuse } from '../protocol/errors.ts'
 import { isId, slotOf } from '../protocol/ids.ts'
 import {
   additionsOf,
@@ -137,9 +137,7 @@ async function completeConfigurationChange(
   const { project } = call
   const outcome = await decided
   const isUnchanged =
-    isRefusal(outcome) &&
-    errors[outcome.refused].status < 500 &&
-    !MAY_HAVE_CHANGED.has(outcome.refused)
+    isRefusal(outcome) && !isServiceFault(outcome) && !MAY_HAVE_CHANGED.has(outcome.refused)
   if (isUnchanged) return outcome
   const scopes = [
     ...(kind === 'organization' ? [world.organization()] : []),

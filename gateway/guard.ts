@@ -3,7 +3,7 @@
  * upload, and before a response that required a wait. A caller that would no longer be admitted
  * receives no further data. The first admission is in `admission.ts`.
  */
-import { errors, isRefusal, type Refusal } from '../protocol/errors.ts'
+import { isRefusal, isServiceFault, type Refusal } from '../protocol/errors.ts'
 import type { Caller } from './auth/authenticate.ts'
 import { authorizeRow, enterProject } from './auth/authorize.ts'
 import { type Call, type Edge, factsOf } from './call.ts'
@@ -100,7 +100,7 @@ export function guardOf(
 ): { look(): Promise<void>; stop(): void } {
   const look = async () => {
     const refused = await recheckAdmission(edge, call).catch(() => undefined)
-    if (refused && errors[refused.refused].status < 500) end(refused)
+    if (refused && !isServiceFault(refused)) end(refused)
   }
   return { look, stop: watchAccess(edge, call.caller, call.project?.id, look) }
 }

@@ -11,7 +11,13 @@ import { api } from '../protocol/api.ts'
 import { timestamp } from '../protocol/common.ts'
 import type { Row } from '../protocol/contract.ts'
 import type { Origin } from '../protocol/entry.ts'
-import { errors, isRefusal, type Refusal, refuse, refuseFields } from '../protocol/errors.ts'
+import {
+  isRefusal,
+  isServiceFault,
+  type Refusal,
+  refuse,
+  refuseFields,
+} from '../protocol/errors.ts'
 import type { CreateInteraction } from '../protocol/interactions/rows.ts'
 import { getOwn } from '../protocol/lookup.ts'
 import type { Reserved } from '../protocol/projects/configuration.ts'
@@ -206,9 +212,7 @@ const orRunOfRepeat =
   (prepared: Prepare): Prepare =>
   (edge, call, identity, origin) =>
     andThen(prepared(edge, call, identity, origin), (found) =>
-      isRefusal(found) && errors[found.refused].status < 500
-        ? runOfRepeat(edge, call, identity, found)
-        : found,
+      isRefusal(found) && !isServiceFault(found) ? runOfRepeat(edge, call, identity, found) : found,
     )
 async function runOfRepeat(
   { world }: Edge,

@@ -307,6 +307,14 @@ export function refuseFields(...faults: FieldError[]): Refusal {
 export const isRefusal = (answer: unknown): answer is Refusal =>
   typeof answer === 'object' && answer !== null && 'refused' in answer
 
+/**
+ * Whether a refusal is a fault of the service, not of the request, so that the outcome of a command
+ * can be unknown. A code that this process does not know also counts: during an upgrade, an owner
+ * of a newer release may return one.
+ */
+export const isServiceFault = ({ refused }: Refusal): boolean =>
+  !Object.hasOwn(errors, refused) || errors[refused].status >= 500
+
 /** Returns the wire form of a refusal: `{error: {code, message, details?}}`. */
 export function errorBody({ refused, message, details }: Refusal) {
   return {

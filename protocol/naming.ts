@@ -2,7 +2,9 @@
  * Rules for derived and reserved names, and helpers for texts. Actors and gateways share these
  * rules.
  */
+
 import type { FieldError } from './errors.ts'
+import { cutText } from './rules/cut-text.ts'
 
 /**
  * Converts a name to a handle: lower-case Latin letters (without accents) and digits, with one
@@ -26,13 +28,16 @@ export const slug = (name: string): string =>
 export const toolName = (action: string): string =>
   action.replaceAll(/[^A-Za-z0-9_-]/g, '_').slice(0, 64)
 
-/** Shortens a text to at most `most` characters (code points). */
+/** Shortens a text to at most `most` characters (code points), without a part of a grapheme. */
 export const cut = (text: string, most: number): string =>
   text.length <= most
     ? text
-    : Array.from(text.slice(0, 2 * most))
-        .slice(0, most)
-        .join('')
+    : cutText(
+        text,
+        Array.from(text.slice(0, 2 * most))
+          .slice(0, most)
+          .join('').length,
+      )
 
 /**
  * Returns a fault for each tag whose key begins with the brand and a colon. Only the service itself

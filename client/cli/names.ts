@@ -19,6 +19,8 @@ interface Named {
   readonly noun: string
   readonly list: Row
   readonly by: readonly string[]
+  /** The parameter `include` of a list that has cursors only on request. */
+  readonly include?: readonly string[]
 }
 const named = {
   agent: { noun: 'agent', list: api['agent.list'], by: ['name'] },
@@ -29,7 +31,12 @@ const named = {
   loop: { noun: 'loop', list: api['loop.list'], by: ['name'] },
   organizationAction: { noun: 'action', list: api['organization_action.list'], by: ['name'] },
   organizationSkill: { noun: 'skill', list: api['skill.list_organization'], by: ['name'] },
-  principal: { noun: 'principal', list: api['principal.list'], by: ['name'] },
+  principal: {
+    noun: 'principal',
+    list: api['principal.list'],
+    by: ['name'],
+    include: ['next_cursor'],
+  },
   role: { noun: 'role', list: api['role.list'], by: ['name'] },
   skill: { noun: 'skill', list: api['skill.list'], by: ['name'] },
   table: { noun: 'table', list: api['table.list'], by: ['name'] },
@@ -150,10 +157,10 @@ async function resolve(
   if (PREFIX.test(text) || text.startsWith('role:')) return text
   const known: string[] = []
   for (const kind of kinds) {
-    const { list, by, noun }: Named = named[kind]
+    const { list, by, noun, include }: Named = named[kind]
     const found: string[] = []
     try {
-      for await (const item of all(transport, list, project)) {
+      for await (const item of all(transport, list, { ...project, ...(include && { include }) })) {
         if (item['id'] === text) return text
         const names = by.map((member) => item[member]).filter((one) => typeof one === 'string')
         if (names.includes(text) && typeof item['id'] === 'string') found.push(item['id'])
@@ -182,12 +189,12 @@ async function resolve(
 async function* all(
   transport: Transport,
   list: Row,
-  project: { readonly project?: string },
+  query: { readonly project?: string; readonly include?: readonly string[] },
 ): AsyncGenerator<Readonly<Record<string, unknown>>> {
   let cursor: string | undefined
   for (let page = 0; page < MAX_PAGES; page++) {
     const reply = (await transport.call(list, {
-      ...project,
+      ...query,
       limit: 200,
       ...(cursor !== undefined && { cursor }),
     })) as { items?: readonly Record<string, unknown>[]; next_cursor?: string }

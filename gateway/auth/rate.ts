@@ -6,7 +6,7 @@
  */
 import { RateLimiterMemory, type RateLimiterRes } from 'rate-limiter-flexible'
 import { limitedAddress } from '../../protocol/access/limited-address.ts'
-import { errors, type Refusal, refuse } from '../../protocol/errors.ts'
+import { isServiceFault, type Refusal, refuse } from '../../protocol/errors.ts'
 import type { World } from '../ports.ts'
 import type { Caller } from './authenticate.ts'
 
@@ -93,7 +93,7 @@ async function countFor(
   counted: string,
   refusal: Refusal,
 ): Promise<Refusal> {
-  if (errors[refusal.refused].status >= 500) return refusal
+  if (isServiceFault(refusal)) return refusal
   return (await limits?.(counted))?.refused ?? refusal
 }
 

@@ -5,7 +5,13 @@
 
 import type { JsonObject } from '../../protocol/common.ts'
 import type { Origin } from '../../protocol/entry.ts'
-import { errors, isRefusal, type Refusal, refuse, refuseFields } from '../../protocol/errors.ts'
+import {
+  isRefusal,
+  isServiceFault,
+  type Refusal,
+  refuse,
+  refuseFields,
+} from '../../protocol/errors.ts'
 import { isId, slotOf, stemOf } from '../../protocol/ids.ts'
 import type { Saving } from '../../protocol/loops/events.ts'
 import { type StartLoopRun, startKeyOf } from '../../protocol/loops/rows.ts'
@@ -143,7 +149,7 @@ async function save(
     answer: (reply) => noted(edge, project.id, id, origin, reply),
     after: async (outcome) => {
       // If the outcome is unknown, the loop may still use the handles.
-      if (isRefusal(outcome) && errors[outcome.refused].status < 500)
+      if (isRefusal(outcome) && !isServiceFault(outcome))
         await release(edge, saver, Object.keys(held.reserved))
     },
   }

@@ -3,7 +3,7 @@
  * the same generated ids. A repeat therefore reaches the actor that decided the first request,
  * which returns its first response. The shard host, not the gateway, remembers commands.
  */
-import { errors, isRefusal, type Refusal, refuseFields } from '../../protocol/errors.ts'
+import { isRefusal, isServiceFault, type Refusal, refuseFields } from '../../protocol/errors.ts'
 import { type Call, type Edge, factsOf, queryOf, scopeId } from '../call.ts'
 import type { Prepared } from '../prepare.ts'
 
@@ -93,6 +93,6 @@ export const unlessRepeated = (
   { fingerprint }: Pick<Identity, 'fingerprint'>,
   more: Prepared = {},
 ): Prepared | Refusal =>
-  fingerprint !== undefined && errors[refusal.refused].status < 500
+  fingerprint !== undefined && !isServiceFault(refusal)
     ? { ...more, unlessRepeated: refusal }
     : refusal

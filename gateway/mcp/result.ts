@@ -3,7 +3,13 @@
  * the run.
  */
 import type { JsonObject } from '../../protocol/common.ts'
-import { errorBody, errors, isRefusal, type Refusal, refuse } from '../../protocol/errors.ts'
+import {
+  errorBody,
+  isRefusal,
+  isServiceFault,
+  type Refusal,
+  refuse,
+} from '../../protocol/errors.ts'
 import type { McpResult, McpTool } from '../../protocol/mcp/messages.ts'
 import { valueFaults } from '../../protocol/rules/json-schema/validate.ts'
 import { terminal, type WorkflowRunDetail } from '../../protocol/runs/schema.ts'
@@ -31,7 +37,7 @@ const failed = (why: string, meta?: JsonObject): McpResult => ({
  */
 export function refusalResult(refusal: Refusal, brand: string): McpResult | Refusal {
   if (
-    errors[refusal.refused].status >= 500 ||
+    isServiceFault(refusal) ||
     refusal.refused === 'permission_denied' ||
     refusal.refused === 'forbidden'
   )

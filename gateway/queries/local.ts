@@ -32,7 +32,6 @@ import { resolverQueries } from '../commands/resolver/configure.ts'
 import { secretQueries } from '../commands/webhooks.ts'
 import {
   comesAfter,
-  DEFAULT_LIMIT,
   type LocalContext,
   type LocalQuery,
   localQuery,
@@ -202,12 +201,16 @@ export const localQueries: Readonly<Record<string, LocalQuery>> = {
     keys.project(context, (all) => orNotFound(keyIn(all, id))),
   ),
 
-  'principal.list': localQuery<'principal.list'>((context, input) =>
-    projectOf(context, ({ principals }) => ({
-      items: newestFirst(
+  'principal.list': localQuery<'principal.list'>((context, { include, ...input }) =>
+    projectOf(context, ({ principals }) => {
+      const page = newestPage<PrincipalRecord>(
+        { ...context, input },
+        'principal.list',
         Object.values(principals).filter((principal) => isListed(principal, input)),
-      ).slice(0, input.limit ?? DEFAULT_LIMIT),
-    })),
+      )
+      const paged = isRefusal(page) || include !== undefined || input.cursor !== undefined
+      return paged ? page : { items: page.items }
+    }),
   ),
   'principal.get': localQuery<'principal.get'>((context, { id }) =>
     projectOf(context, ({ principals }) => orNotFound(getOwn(principals, id))),

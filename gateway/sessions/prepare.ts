@@ -6,7 +6,13 @@
 import { withAdditions } from '../../protocol/additions.ts'
 import { api } from '../../protocol/api.ts'
 import type { JsonObject } from '../../protocol/common.ts'
-import { errors, type FieldError, isRefusal, type Refusal, refuse } from '../../protocol/errors.ts'
+import {
+  type FieldError,
+  isRefusal,
+  isServiceFault,
+  type Refusal,
+  refuse,
+} from '../../protocol/errors.ts'
 import { isId } from '../../protocol/ids.ts'
 import { ingest } from '../../protocol/sessions/check.ts'
 import type { Appended, Defined, Keyed } from '../../protocol/sessions/commands.ts'
@@ -119,7 +125,7 @@ function orRepeat(
   starts = true,
 ): Keyed | Refusal {
   if (!isRefusal(defined)) return defined
-  const passes = key?.trim() || (starts && errors[defined.refused].status >= 500)
+  const passes = key?.trim() || (starts && isServiceFault(defined))
   if (!passes) return defined
   const fields = (defined.details?.['fields'] ?? []) as readonly FieldError[]
   const inConfig = fields.some(({ field }) => field.startsWith('config.'))

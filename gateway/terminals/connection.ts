@@ -12,7 +12,13 @@
  */
 import type { Credential, Principal } from '../../protocol/entry.ts'
 import type { EnvironmentCommands } from '../../protocol/environments/commands.ts'
-import { errorBody, errors, isRefusal, type Refusal, refuse } from '../../protocol/errors.ts'
+import {
+  errorBody,
+  isRefusal,
+  isServiceFault,
+  type Refusal,
+  refuse,
+} from '../../protocol/errors.ts'
 import { closeCodes } from '../../protocol/workers/socket.ts'
 import {
   ByteWindow,
@@ -220,7 +226,7 @@ export class TerminalConnection {
   }
   async #recheck(): Promise<void> {
     const refused = await this.#grant.recheck().catch(() => undefined)
-    if (refused && errors[refused.refused].status < 500) this.#fail(refused, closeCodes.forbidden)
+    if (refused && !isServiceFault(refused)) this.#fail(refused, closeCodes.forbidden)
   }
 
   #command<N extends 'environment.terminal' | 'environment.start_worker'>(

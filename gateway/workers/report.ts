@@ -8,6 +8,7 @@
 import { errors, isRefusal } from '../../protocol/errors.ts'
 import type { JobReport } from '../../protocol/internal.ts'
 import type { CommandReply } from '../../protocol/queries/commands.ts'
+import { cutText } from '../../protocol/rules/cut-text.ts'
 import { reportErrors, sizes, type Up } from '../../protocol/workers/socket.ts'
 import { unsafeValueFault } from '../http/validate.ts'
 import type { Outcome } from '../ports.ts'
@@ -146,7 +147,7 @@ function outcomeOf(
     ...(status === 'failed' && isUnstorable(error_type) && { final: true as const }),
     ...(error_type !== undefined && { error_type: error_type.slice(0, MAX_LENGTHS.type) }),
     ...(error_message !== undefined && {
-      error_message: error_message.slice(0, MAX_LENGTHS.message),
+      error_message: cutText(error_message, MAX_LENGTHS.message),
     }),
   }
 }

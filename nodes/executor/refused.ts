@@ -1,5 +1,7 @@
 /** Converts a refusal into the outcome of a job: a temporary refusal is retried. */
+
 import { errorBody, errors, type Refusal } from '../../protocol/errors.ts'
+import { cutText } from '../../protocol/rules/cut-text.ts'
 import type { Outcome } from './handler.ts'
 
 /** Pause before another attempt, in milliseconds. */
@@ -14,7 +16,7 @@ export function refusedOutcome(refusal: Refusal): Outcome {
   return {
     status: 'failed',
     error_type: code,
-    error_message: `${message}${fields}`.slice(0, MAX_MESSAGE_LENGTH),
+    error_message: cutText(`${message}${fields}`, MAX_MESSAGE_LENGTH),
     ...('retryable' in errors[refusal.refused] ? { retry_in: PAUSE_MS } : { final: true as const }),
   }
 }

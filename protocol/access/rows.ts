@@ -3,7 +3,7 @@
  * `user-rows.ts`.
  */
 import { type Static, Type } from 'typebox'
-import { Closed, Id, JsonObject, listOf, pageOf, paging, Tags, Timestamp } from '../common.ts'
+import { Closed, Id, JsonObject, pageOf, paging, Tags, Timestamp, valuesOf } from '../common.ts'
 import { command, query } from '../contract.ts'
 import type { Event } from '../entry.ts'
 import type { Patch } from '../patch.ts'
@@ -166,9 +166,21 @@ export const access = {
     query: Closed({
       kind: Type.Optional(PrincipalKind),
       include_disabled: Type.Optional(Type.Boolean()),
-      limit: paging.limit,
+      ...paging,
+      include: Type.Optional(
+        valuesOf(
+          Type.Enum(['next_cursor'], {
+            description: 'Also return has_more and next_cursor, as every page after a cursor does',
+          }),
+        ),
+      ),
     }),
-    reply: listOf(PrincipalRecord),
+    // Published clients decode this list strictly, so a page has these members only on request.
+    reply: Type.Object({
+      items: Type.Array(PrincipalRecord),
+      has_more: Type.Optional(Type.Boolean()),
+      next_cursor: Type.Optional(Type.String()),
+    }),
   }),
   'principal.create': command(`POST ${P}/principals`, {
     grantsPermissions: true,

@@ -15,6 +15,7 @@ import { serviceJob } from '../../../protocol/jobs/service-job.ts'
 import { getOwn } from '../../../protocol/lookup.ts'
 import type { RunSource } from '../../../protocol/loops/run.ts'
 import type { TriggerKind } from '../../../protocol/resolver/callout.ts'
+import { cutText } from '../../../protocol/rules/cut-text.ts'
 import { renderText } from '../../../protocol/rules/expressions/template.ts'
 import type { TurnWanted } from '../../../protocol/runs/turns.ts'
 import { limits } from '../../../protocol/sessions/limits.ts'
@@ -176,7 +177,7 @@ function sessionFor(
   }
   const text = (source: string | undefined): string =>
     source === undefined ? '' : String(renderText(source, roots)).trim()
-  const called = text(title).slice(0, limits.title)
+  const called = cutText(text(title), limits.title)
   return {
     scope: scope === 'agent' ? 'agent' : 'loop',
     ref_id: scope === 'agent' ? agent : scopeOf(draft.state),

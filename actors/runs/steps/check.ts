@@ -4,12 +4,14 @@
  * the step's configuration, a failed check fails the step, is only recorded, or is submitted to
  * people, who approve or reject it.
  */
+
 import type { GateExtra } from '../../../protocol/access/directory.ts'
 import type { JsonObject } from '../../../protocol/common.ts'
 import { isRefusal, type Refusal } from '../../../protocol/errors.ts'
 import { refuseAnswer } from '../../../protocol/interactions/check.ts'
 import type { InteractionSettled } from '../../../protocol/internal.ts'
 import { cut } from '../../../protocol/naming.ts'
+import { cutText } from '../../../protocol/rules/cut-text.ts'
 import { ExpressionError, predicate } from '../../../protocol/rules/expressions/expression.ts'
 import { renderNative, renderText } from '../../../protocol/rules/expressions/template.ts'
 import type { Step } from '../../../protocol/workflows/spec.ts'
@@ -123,7 +125,7 @@ function questionOf({ prompt = '', evidence = [] }: Assertion, roots: JsonObject
       2,
     )
     const isTruncated = text.length > MAX_PROMPT_OUTPUT_LENGTH
-    const shown = isTruncated ? `${text.slice(0, MAX_PROMPT_OUTPUT_LENGTH)}\n(truncated)` : text
+    const shown = isTruncated ? `${cutText(text, MAX_PROMPT_OUTPUT_LENGTH)}\n(truncated)` : text
     return `## ${id}\n\n${shown}`
   })
   return [

@@ -6,7 +6,7 @@
 import type { Api } from '../../../protocol/api.ts'
 import { bodyKey, type JsonObject } from '../../../protocol/common.ts'
 import type { Input } from '../../../protocol/contract.ts'
-import { errors, isRefusal, type Refusal, refuse } from '../../../protocol/errors.ts'
+import { isRefusal, isServiceFault, type Refusal, refuse } from '../../../protocol/errors.ts'
 import type { TurnWork } from '../../../protocol/sessions/bookkeeping.ts'
 import { ingest, isDropped } from '../../../protocol/sessions/check.ts'
 import type { Defined, Keyed, SessionLocationInput } from '../../../protocol/sessions/commands.ts'
@@ -102,8 +102,7 @@ function start(draft: Draft, asked: Asked, given: Keyed): Decision<SessionEvent,
     }
   }
   // A definition that is only temporarily unavailable does not hide a lasting reason.
-  if ('unfit' in given)
-    return (errors[given.unfit.refused].status >= 500 && blocked(draft)) || given.unfit
+  if ('unfit' in given) return (isServiceFault(given.unfit) && blocked(draft)) || given.unfit
   const { definition, config } = given
   const content = isDropped(asked.content)
     ? undefined

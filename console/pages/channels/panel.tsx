@@ -1,8 +1,10 @@
 /** The panel beside a channel: a thread, a search, pinned messages, requests to agents, members. */
+
 import { type Signal, useSignal } from '@preact/signals'
 import { type ComponentChildren, Fragment } from 'preact'
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import type { Channel, ChannelMessage } from '../../../protocol/channels/schema.ts'
+import { cutText } from '../../../protocol/rules/cut-text.ts'
 import { ApiError, call } from '../../api/client.ts'
 import { type Listing, useList } from '../../api/query.ts'
 import { IconButton } from '../../design/button.tsx'
@@ -103,7 +105,7 @@ const Found = ({
           <Time at={created_at} />
         </a>
       </div>
-      <Markdown text={content.length > 600 ? `${content.slice(0, 600)}…` : content} />
+      <Markdown text={content.length > 600 ? `${cutText(content, 600)}…` : content} />
     </li>
   )
 }

@@ -11,7 +11,7 @@ import type { AccountUsers } from '../../../protocol/access/console-rows.ts'
 import type { OrganizationDirectory } from '../../../protocol/access/directory.ts'
 import { SIGN_IN_PRINCIPAL } from '../../../protocol/access/identity.ts'
 import type { Origin } from '../../../protocol/entry.ts'
-import { errors, isRefusal, type Refusal } from '../../../protocol/errors.ts'
+import { isRefusal, isServiceFault, type Refusal } from '../../../protocol/errors.ts'
 import { getOwn } from '../../../protocol/lookup.ts'
 import type { Edge } from '../../call.ts'
 import { sendNew } from '../../http/send.ts'
@@ -97,7 +97,7 @@ export async function alignPerson(
     )
     if (isRefusal(outcome)) {
       // Roles of an existing user may have to be removed, so the sign-in fails.
-      if (getOwn(before, project) || errors[outcome.refused].status >= 500) return outcome
+      if (getOwn(before, project) || isServiceFault(outcome)) return outcome
       world.log.warn(
         { event: 'sign_in_user_refused', project, code: outcome.refused, reason: outcome.message },
         'a project refused a new user who signs in',

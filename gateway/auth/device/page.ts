@@ -4,7 +4,7 @@
  * browser session and no cookie, so no other site can answer on a person's behalf.
  */
 import type { DeviceRequest } from '../../../protocol/access/device-rows.ts'
-import { errors, isRefusal, type Refusal } from '../../../protocol/errors.ts'
+import { errors, isRefusal, isServiceFault, type Refusal } from '../../../protocol/errors.ts'
 import type { Edge } from '../../call.ts'
 import { originOf } from '../../http/origin.ts'
 import type { Answer } from '../../http/respond.ts'
@@ -99,9 +99,7 @@ async function findLimited(
   return limited?.refused ? tooMany : found
 }
 const unknownCode = (refusal: Refusal): Answer =>
-  errors[refusal.refused].status >= 500
-    ? unavailable
-    : codeForm(errors[refusal.refused].status, textOf(refusal))
+  isServiceFault(refusal) ? unavailable : codeForm(errors[refusal.refused].status, textOf(refusal))
 const textOf = ({ refused, message }: Refusal): string => message ?? errors[refused].message
 const done = (status: DeviceRequest['status']): Answer =>
   status === 'approved'
@@ -134,7 +132,7 @@ export const submitDevice =
       parseCredential(fields.get('credential')?.trim() ?? ''),
     )
     if (isRefusal(caller)) {
-      if (errors[caller.refused].status >= 500) return unavailable
+      if (isServiceFault(caller)) return unavailable
       const refused = await countRefusal(limits, incoming.ip, caller)
       return decisionForm(
         errors[refused.refused].status,

@@ -17,7 +17,13 @@ import type {
   UpdateEnvironment,
   WorkerStarted,
 } from '../../../protocol/environments/schema.ts'
-import { errors, isRefusal, type Refusal, refuse, refuseFields } from '../../../protocol/errors.ts'
+import {
+  isRefusal,
+  isServiceFault,
+  type Refusal,
+  refuse,
+  refuseFields,
+} from '../../../protocol/errors.ts'
 import { isId } from '../../../protocol/ids.ts'
 import { patch } from '../../../protocol/patch.ts'
 import { type Call, type Edge, scopeId } from '../../call.ts'
@@ -185,7 +191,7 @@ const update: Prepare = async (edge, call, _, origin) => {
     },
     after: async (outcome) => {
       // If the outcome is unknown, the environment may still use the name.
-      if (!isRefusal(outcome) || errors[outcome.refused].status >= 500) return
+      if (!isRefusal(outcome) || isServiceFault(outcome)) return
       const environment_id = call.slots['environment_id'] ?? ''
       for (const { holder, key } of taken) {
         const to = { project: scopeId(edge, call), kind: 'environment_name', id: holder } as const

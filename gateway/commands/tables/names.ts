@@ -5,7 +5,7 @@
  * that the table never uses it. Any other unused claim expires.
  */
 import type { Origin } from '../../../protocol/entry.ts'
-import { errors, isRefusal, type Refusal, refuse } from '../../../protocol/errors.ts'
+import { isRefusal, isServiceFault, type Refusal, refuse } from '../../../protocol/errors.ts'
 import type { NameClaim } from '../../../protocol/tables/events.ts'
 import { type Call, type Edge, newId, scopeId } from '../../call.ts'
 import type { Identity } from '../../http/idempotency.ts'
@@ -63,7 +63,7 @@ function withClaim(
     },
     after: async (outcome) => {
       // If the outcome is unknown, the table may still use the claim, so the claim is not released.
-      if (!last || !isRefusal(outcome) || errors[outcome.refused].status >= 500) return
+      if (!last || !isRefusal(outcome) || isServiceFault(outcome)) return
       await sendNew(
         world,
         { project: scopeId(edge, call), kind: 'table', id: table_id },

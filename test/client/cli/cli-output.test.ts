@@ -134,6 +134,29 @@ t.test('names are resolved to ids', async (t) => {
   )
 })
 
+t.test('a principal is found by its name on a later page', async (t) => {
+  const pages = [
+    { items: [{ id: 'svc_1', name: 'first' }], has_more: true, next_cursor: 'c1' },
+    { items: [{ id: 'svc_2', name: 'second' }], has_more: false },
+  ]
+  const transport = new Transport({
+    url: 'http://a.test',
+    key: 'k',
+    fetch: (async (url: string) => {
+      const { pathname, searchParams } = new URL(url)
+      if (!pathname.endsWith('/principals')) return Response.json({ items: [], has_more: false })
+      t.equal(searchParams.get('include'), 'next_cursor')
+      return Response.json(pages[searchParams.get('cursor') === 'c1' ? 1 : 0])
+    }) as typeof fetch,
+  })
+  t.strictSame(
+    await resolveNames(transport, 'assignment.list', api['assignment.list'], {
+      principal_id: 'second',
+    }),
+    { principal_id: 'svc_2' },
+  )
+})
+
 /** Returns the completion script of a program for a shell. */
 async function completionOf(shell: string, program = new Command('baton')): Promise<string> {
   const printed: string[] = []

@@ -119,6 +119,16 @@ t.test('principals', async (t) => {
   t.same(names(list), ['on'])
   t.same(names(await ask('principal.list', { include_disabled: true }, PRJ)), ['on', 'off'])
   t.same(names(await ask('principal.list', { kind: 'agent' }, PRJ)), [])
+  const all = { include_disabled: true, limit: 1 }
+  const first = await ask('principal.list', { ...all, include: ['next_cursor'] }, PRJ)
+  t.match(first, { has_more: true, next_cursor: String })
+  const rest = await ask('principal.list', { ...all, cursor: first.next_cursor }, PRJ)
+  t.same([...names(first), ...names(rest)], ['on', 'off'])
+  t.equal(rest.has_more, false)
+  t.notOk('next_cursor' in rest)
+  t.match(await ask('principal.list', { limit: 1, cursor: first.next_cursor }, PRJ), {
+    refused: 'bad_request',
+  })
   t.match(await ask('principal.get', { id: off.id }, PRJ), { state: 'disabled' })
   t.match(await ask('principal.get', { id: 'toString' }, PRJ), { refused: 'not_found' })
 })

@@ -6,7 +6,7 @@ import net from 'node:net'
 import { gzipSync } from 'node:zlib'
 import { Validator } from '@seriousme/openapi-schema-validator'
 import t, { type Test } from 'tap'
-import { refuse } from '../../../protocol/errors.ts'
+import { type Code, refuse } from '../../../protocol/errors.ts'
 import { type Body, gateway, home, RUN, type TestGateway, until } from '../support/edge-world.ts'
 import { ORG } from '../support/given.ts'
 
@@ -222,6 +222,14 @@ on('bodies with a content coding are refused', async (t, at) => {
   t.equal((await post('/v1/no/path', gzipped, { 'content-encoding': 'gzip' })).status, 404)
   const plain = await post(signals, '{"name":"go"}', { 'content-encoding': 'Identity' })
   t.ok(plain.status < 300)
+})
+
+on('a refusal with a code of a newer release is answered with 503', async (t, at) => {
+  at.on['key.revoke'] = () => refuse('code_of_a_newer_release' as Code)
+  const path = '/v1/projects/default/api-keys/key_01AAAAAAAAAAAAAAAAAAAAAA0C'
+  const got = await at.call('DELETE', path)
+  t.equal(got.status, 503)
+  t.equal(got.body.error.code, 'service_unavailable')
 })
 
 on('an empty body with a content type counts as no body', async (t, at) => {

@@ -11,6 +11,7 @@ import {
 import type { Viewer } from '../../../protocol/channels/schema.ts'
 import type { JsonObject } from '../../../protocol/common.ts'
 import type { Job, QueueEvent } from '../../../protocol/jobs/rows.ts'
+import { cutText } from '../../../protocol/rules/cut-text.ts'
 import { equalityConditions } from '../../conditions.ts'
 import { type Page, type Paging, readPage } from '../../page.ts'
 import type { Known, Packed } from '../../shapes.ts'
@@ -28,7 +29,7 @@ export function summaryOf(result: JsonObject): JsonObject {
   const text = JSON.stringify(result)
   return text.length <= MAX_SUMMARY_LENGTH
     ? result
-    : { truncated: true, text: text.slice(0, MAX_SUMMARY_LENGTH) }
+    : { truncated: true, text: cutText(text, MAX_SUMMARY_LENGTH) }
 }
 
 const sources: Readonly<Record<Job['origin'], string>> = {

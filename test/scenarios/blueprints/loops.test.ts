@@ -1,0 +1,50 @@
+/** Loops in blueprints: a preview returns the refusals of the apply. */
+import t from 'tap'
+import { service } from '../../support/service.ts'
+import { fieldsOf } from '../support/given.ts'
+
+const s = await service()
+t.teardown(() => s.stop())
+
+type Open = Record<string, unknown>
+const apply = (resources: Open, more: Open = {}) => s.ok('blueprint.apply', { resources, ...more })
+const refused = (resources: Open, status: number, code: string, more: Open = {}) =>
+  s.refused('blueprint.apply', { resources, ...more }, status, code)
+
+t.test('a preview returns the refusals of loops that depend on the stored loop', async (t) => {
+  const identity = { blueprint_key: 'foreseen-loops' }
+  const nap = [{ id: 'nap', kind: 'sleep', config: { duration: '0' } }]
+  const handle = { config: { http_handle: 'foreseen' } }
+  const signed = (key: string, signing_secret = 'a secret of it') => ({
+    settings: { http_triggers: { [key]: { signing_secret } } },
+  })
+  const loop = (more: Open) => ({ loops: [{ key: 'l', name: 'Foreseen', ...more }] })
+  const triggers = [{ kind: 'http', key: 'in', ...handle }]
+  /** Returns the fields of the refusal, after a comparison of the preview with the apply. */
+  const refusedFields = async (more: Open) => {
+    const preview = await refused(loop(more), 400, 'bad_request', { ...identity, mode: 'preview' })
+    const applied = await refused(loop(more), 400, 'bad_request', identity)
+    t.strictSame(preview, applied)
+    return fieldsOf(preview)
+  }
+  t.strictSame(await refusedFields({ status: 'active' }), ['resources.loops[0].status'])
+  t.strictSame(await refusedFields({ steps: nap, triggers, ...signed('in', 'short') }), [
+    'resources.loops[0].settings.http_triggers.in.signing_secret',
+  ])
+  t.strictSame(await refusedFields({ steps: nap, triggers, ...signed('inn') }), [
+    'resources.loops[0].settings.http_triggers.inn',
+  ])
+  await apply(loop({ steps: nap, triggers, ...signed('in') }), identity)
+  const renamed = [{ kind: 'http', key: 'out', ...handle }]
+  t.strictSame(await refusedFields({ triggers: renamed }), ['resources.loops[0].triggers[0].key'])
+  t.strictSame(await refusedFields({ triggers: renamed, ...signed('out', '[redacted]') }), [
+    'resources.loops[0].settings.http_triggers.out.signing_secret',
+  ])
+  const drafts = { blueprint_key: 'foreseen-drafts' }
+  await apply({ loops: [{ key: 'd', name: 'Draft' }] }, drafts)
+  const active = { loops: [{ key: 'd', name: 'Draft', status: 'active' }] }
+  t.strictSame(
+    fieldsOf(await refused(active, 400, 'bad_request', { ...drafts, mode: 'preview' })),
+    ['resources.loops[0].status'],
+  )
+})
