@@ -16,6 +16,11 @@ interface Refusals {
    */
   readonly faultOf: FaultOf
   /**
+   * Returns the refusal if the form must show it as a whole: it has no faults, or a fault of a field
+   * other than these, beside which the form shows the faults.
+   */
+  readonly errorBeside: (...names: readonly string[]) => ApiError | undefined
+  /**
    * Runs an attempt, and keeps its `ApiError` in `error`.
    * @throws any other error.
    */
@@ -28,16 +33,26 @@ interface Refusals {
 const isTaken = (error: ApiError | undefined, name: string): boolean =>
   error?.code === 'already_exists' && error.details['field'] === name
 
+/** Whether a fault of the request is about a field of the form, or a part of it. */
+const concerns = (field: string, name: string): boolean =>
+  field === name || (field.startsWith(name) && /^[.[]/.test(field.slice(name.length)))
+
+/** Whether a refusal has no faults, or a fault of a field other than these. */
+export const hasOtherFaults = (
+  { fields }: Pick<ApiError, 'fields'>,
+  names: readonly string[],
+): boolean =>
+  fields.length === 0 || fields.some(({ field }) => !names.some((name) => concerns(field, name)))
+
 /** Provides the refusal state of one form. */
 export function useRefusal(): Refusals {
   const [error, setError] = useState<ApiError>()
   return {
     error,
     faultOf: (name) =>
-      error?.fields.find(
-        ({ field }) =>
-          field === name || (field.startsWith(name) && /^[.[]/.test(field.slice(name.length))),
-      )?.message ?? (isTaken(error, name) ? error?.message : undefined),
+      error?.fields.find(({ field }) => concerns(field, name))?.message ??
+      (isTaken(error, name) ? error?.message : undefined),
+    errorBeside: (...names) => (error && hasOtherFaults(error, names) ? error : undefined),
     clear: () => setError(undefined),
     async attempt(run) {
       setError(undefined)

@@ -2,6 +2,7 @@
 import t from 'tap'
 import { cliOf, commandOf, curlOf, shellQuote, typescriptOf } from '../../console/api/call-text.ts'
 import { call, callEarly, requestOf, setUnknownOutcomeHandler } from '../../console/api/client.ts'
+import { hasOtherFaults } from '../../console/api/refusal.ts'
 import { saverOf } from '../../console/api/save.ts'
 import { runText } from '../../console/pages/runs/run/text.ts'
 import { tablesText } from '../../console/pages/tables/text.ts'
@@ -248,4 +249,15 @@ t.test('a form never replaces the change of somebody else unnoticed', async (t) 
   stored = { ...stored, description: 'new' }
   const body = { ...of, name: 'mine 3', actions: [] }
   await t.rejects(kit('toolkit.replace', body), { message: /description/ }, 'a PUT removes fields')
+})
+
+t.test('a form shows the whole refusal unless each fault is beside a field', async (t) => {
+  const refusal = (...names: string[]) => ({
+    fields: names.map((field) => ({ field, message: 'is wrong' })),
+  })
+  const shown = ['name', 'tags']
+  t.ok(hasOtherFaults(refusal(), shown), 'a refusal without faults')
+  t.notOk(hasOtherFaults(refusal('name', 'tags[2]', 'tags.a'), shown))
+  t.ok(hasOtherFaults(refusal('name', 'names'), shown), 'a field that the form does not show')
+  t.ok(hasOtherFaults(refusal('model.name'), shown))
 })

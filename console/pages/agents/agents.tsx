@@ -110,7 +110,7 @@ function NewAgent({
 }) {
   const [name, setName] = useState('')
   const [description, setDescription] = useState('')
-  const { error, attempt, faultOf } = useRefusal()
+  const { attempt, errorBeside, faultOf } = useRefusal()
   const create = async (): Promise<void> => {
     await attempt(async () => {
       const { id } = await call('agent.create', {
@@ -121,6 +121,7 @@ function NewAgent({
       go(`/p/${encodeURIComponent(project)}/agents/${id}`)
     })
   }
+  const remaining = errorBeside('name', 'description')
   return (
     <Dialog title={text.create} onClose={onClose}>
       <form class="stack" onSubmit={(event) => event.preventDefault()}>
@@ -140,7 +141,7 @@ function NewAgent({
           fault={faultOf('description')}
           onValue={setDescription}
         />
-        {error && error.fields.length === 0 && <Failure error={error} />}
+        {remaining && <Failure error={remaining} />}
         <DialogActions
           onClose={onClose}
           action={text.createAction}

@@ -148,7 +148,7 @@ function BindingDialog({
     senders,
     replaces,
   ])
-  const { error, attempt, faultOf } = useRefusal()
+  const { attempt, errorBeside, faultOf } = useRefusal()
   const save = async (): Promise<void> => {
     await attempt(async () => {
       await call('agent.set_binding', {
@@ -170,6 +170,11 @@ function BindingDialog({
       onClose(true)
     })
   }
+  const remaining = errorBeside(
+    'integration_id',
+    'channels',
+    ...(policy === 'allowlist' ? ['sender_allow'] : []),
+  )
   return (
     <Dialog title={text.binding} onClose={() => onClose(false)}>
       <form class="stack" onSubmit={(event) => event.preventDefault()}>
@@ -216,7 +221,7 @@ function BindingDialog({
             onValue={setSenders}
           />
         )}
-        {error && error.fields.length === 0 && <Failure error={error} />}
+        {remaining && <Failure error={remaining} />}
         <DialogActions
           onClose={() => onClose(false)}
           action={text.save}

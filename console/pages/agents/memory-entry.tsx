@@ -37,7 +37,7 @@ export function EntryDialog({
   const [importance, setImportance] = useState(String(entry?.importance ?? 50))
   const [pinned, setPinned] = useState(entry?.pinned ?? false)
   const { isChanged } = useChanged([content, summary, kind, importance, pinned])
-  const { error, attempt, faultOf } = useRefusal()
+  const { attempt, errorBeside, faultOf } = useRefusal()
   const save = async (): Promise<void> => {
     await attempt(async () => {
       await call('memory.save', {
@@ -54,6 +54,12 @@ export function EntryDialog({
       onClose()
     })
   }
+  const remaining = errorBeside(
+    'content',
+    'summary',
+    'importance',
+    ...(entry ? [] : ['memory_key']),
+  )
   return (
     <Dialog title={entry ? text.edit(entry.key) : text.memoryAdd} onClose={onClose} wide>
       <form class="stack" onSubmit={(event) => event.preventDefault()}>
@@ -99,7 +105,7 @@ export function EntryDialog({
           />
         </div>
         <Checkbox label={text.pinned} checked={pinned} onChecked={setPinned} />
-        {error && error.fields.length === 0 && <Failure error={error} />}
+        {remaining && <Failure error={remaining} />}
         <DialogActions
           onClose={onClose}
           action={text.save}

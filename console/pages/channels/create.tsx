@@ -4,7 +4,7 @@ import { call } from '../../api/client.ts'
 import { useRefusal } from '../../api/refusal.ts'
 import { Checkbox, SearchField, TextField } from '../../design/field.tsx'
 import { Dialog, DialogActions } from '../../design/overlay.tsx'
-import { Notice } from '../../design/states.tsx'
+import { Failure } from '../../design/states.tsx'
 import { usePeople } from '../../people/people.ts'
 import { go } from '../../router/router.ts'
 import { channelsText as text } from './text.ts'
@@ -68,7 +68,7 @@ export function Create({
   const [topic, setTopic] = useState('')
   const [closed, setClosed] = useState(false)
   const [members, setMembers] = useState<ReadonlySet<string>>(new Set())
-  const { error, attempt, faultOf } = useRefusal()
+  const { attempt, errorBeside, faultOf } = useRefusal()
   const submit = async (): Promise<void> => {
     await attempt(async () => {
       const channel = await call('channel.create', {
@@ -87,8 +87,7 @@ export function Create({
       go(`/p/${encodeURIComponent(project)}/channels/${channel.id}`)
     })
   }
-  const placed = ['name', 'display_name', 'topic']
-  const others = error?.fields.filter(({ field }) => !placed.includes(field)) ?? []
+  const remaining = errorBeside(...(dm ? [] : ['name', 'display_name', 'topic']))
   return (
     <Dialog title={dm ? text.write : text.create} onClose={onClose}>
       <form
@@ -98,11 +97,7 @@ export function Create({
           void submit()
         }}
       >
-        {error && (error.fields.length === 0 || others.length > 0) && (
-          <Notice tone="bad">
-            {others.length === 0 ? error.message : others.map(({ message }) => message).join(' ')}
-          </Notice>
-        )}
+        {remaining && <Failure error={remaining} />}
         {dm ? (
           <p class="soft">{text.dmHint}</p>
         ) : (

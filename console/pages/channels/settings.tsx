@@ -7,7 +7,7 @@ import { useSave } from '../../api/save.ts'
 import { Checkbox, TextField } from '../../design/field.tsx'
 import { showDone } from '../../design/notify.ts'
 import { Confirm, Dialog, DialogActions, Menu, type MenuItem } from '../../design/overlay.tsx'
-import { Notice } from '../../design/states.tsx'
+import { Failure } from '../../design/states.tsx'
 import { useChanged } from '../../form/unsaved.ts'
 import { go } from '../../router/router.ts'
 import { channelsText as text } from './text.ts'
@@ -27,7 +27,7 @@ function Settings({
   const [name, setName] = useState(channel.display_name ?? '')
   const [topic, setTopic] = useState(channel.topic ?? '')
   const [closed, setClosed] = useState(channel.private)
-  const { error, attempt, faultOf } = useRefusal()
+  const { attempt, errorBeside, faultOf } = useRefusal()
   const update = useSave(channel)
   const { isChanged } = useChanged([name, topic, closed])
   const save = async (): Promise<void> => {
@@ -44,6 +44,7 @@ function Settings({
       onClose()
     })
   }
+  const remaining = errorBeside('display_name', 'topic')
   return (
     <Dialog title={text.settings} onClose={onClose}>
       <form
@@ -53,7 +54,7 @@ function Settings({
           void save()
         }}
       >
-        {error && error.fields.length === 0 && <Notice tone="bad">{error.message}</Notice>}
+        {remaining && <Failure error={remaining} />}
         <TextField
           label={text.displayName}
           fault={faultOf('display_name')}

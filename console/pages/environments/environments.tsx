@@ -163,7 +163,7 @@ function CreateDialog({
   const [scope, setScope] = useState(false)
   const [repositories, setRepositories] = useState('')
   const [tags, setTags] = useState('')
-  const { error, attempt, faultOf } = useRefusal()
+  const { attempt, errorBeside, faultOf } = useRefusal()
   const create = async (): Promise<void> => {
     const retention_policy = RETENTIONS.find((one) => one === retention)
     const chosen = LIFETIMES.find((one) => one === lifetime)
@@ -182,6 +182,14 @@ function CreateDialog({
       go(`${base}/${id}`)
     })
   }
+  const remaining = errorBeside(
+    'name',
+    'provider',
+    'retention_policy',
+    'lifetime',
+    'repositories',
+    'tags',
+  )
   return (
     <Dialog title={text.create} onClose={onClose}>
       <form class="stack" onSubmit={(event) => event.preventDefault()}>
@@ -243,7 +251,7 @@ function CreateDialog({
           rows={2}
         />
         <Checkbox label={text.scope} checked={scope} onChecked={setScope} />
-        {error && error.fields.length === 0 && <Failure error={error} />}
+        {remaining && <Failure error={remaining} />}
         <DialogActions onClose={onClose} action={text.create} submit onClick={create} />
       </form>
     </Dialog>

@@ -34,7 +34,7 @@ const columns: readonly Column<Project>[] = [
 function NewProject({ onClose }: { readonly onClose: (created: boolean) => void }) {
   const [name, setName] = useState('')
   const [handle, setHandle] = useState('')
-  const { error, attempt, faultOf } = useRefusal()
+  const { attempt, errorBeside, faultOf } = useRefusal()
   const submit = async (): Promise<void> => {
     await attempt(async () => {
       await call('project.create', { name, ...(handle !== '' && { handle }) })
@@ -43,6 +43,7 @@ function NewProject({ onClose }: { readonly onClose: (created: boolean) => void 
       onClose(true)
     })
   }
+  const remaining = errorBeside('name', 'handle')
   return (
     <Dialog title={text.newProject} onClose={() => onClose(false)}>
       <form
@@ -52,7 +53,7 @@ function NewProject({ onClose }: { readonly onClose: (created: boolean) => void 
           void submit()
         }}
       >
-        {error && error.fields.length === 0 && <Failure error={error} />}
+        {remaining && <Failure error={remaining} />}
         <TextField
           label={text.name}
           required

@@ -27,7 +27,7 @@ export function NewSession({
   const [title, setTitle] = useState('')
   const [key, setKey] = useState('')
   const [isPrivate, setPrivate] = useState(false)
-  const { error, attempt, faultOf } = useRefusal()
+  const { attempt, errorBeside, faultOf } = useRefusal()
   const agent_id = usable.some(({ id }) => id === chosen) ? chosen : (usable[0]?.id ?? '')
   const start = async (): Promise<void> => {
     await attempt(async () => {
@@ -42,6 +42,7 @@ export function NewSession({
       go(`/p/${encodeURIComponent(project)}/sessions/${id}`)
     })
   }
+  const remaining = errorBeside('agent_id', 'title', 'session_key')
   return (
     <Dialog title={text.create} onClose={onClose}>
       <form class="stack" onSubmit={(event) => event.preventDefault()}>
@@ -69,7 +70,7 @@ export function NewSession({
           onValue={setKey}
         />
         <Checkbox label={text.privateField} checked={isPrivate} onChecked={setPrivate} />
-        {error && error.fields.length === 0 && <Failure error={error} />}
+        {remaining && <Failure error={remaining} />}
         <DialogActions
           onClose={onClose}
           action={text.createAction}

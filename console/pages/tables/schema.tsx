@@ -150,7 +150,7 @@ export function DetailsDialog({
   const [description, setDescription] = useState(table.description ?? '')
   const [instructions, setInstructions] = useState(table.instructions ?? '')
   const [tags, setTags] = useState(tagLines(table.tags))
-  const { error, faultOf, attempt } = useRefusal()
+  const { attempt, errorBeside, faultOf } = useRefusal()
   const update = useSave(table)
   const { isChanged } = useChanged([name, description, instructions, tags])
   const save = (): Promise<void> =>
@@ -160,6 +160,7 @@ export function DetailsDialog({
       onSaved()
       onClose()
     })
+  const remaining = errorBeside('name', 'description', 'instructions', 'tags')
   return (
     <Dialog title={text.edit} onClose={onClose}>
       <TextField
@@ -192,7 +193,7 @@ export function DetailsDialog({
         onValue={setTags}
         fault={faultOf('tags')}
       />
-      {error && error.fields.length === 0 && <Failure error={error} />}
+      {remaining && <Failure error={remaining} />}
       <DialogActions action={text.save} disabled={!isChanged} onClick={save} onClose={onClose} />
     </Dialog>
   )
