@@ -195,6 +195,7 @@ t.test('a view that was slow gets more time', async (t) => {
     ...parts,
     clock: { ...clock, elapsed: () => 0, later: (_: number, run: () => void) => run() },
     random: { bytes: (length: number) => new Uint8Array(length) },
+    membership: { members: () => [] },
   } as unknown as WorldParts)
   t.equal(await world.viewRow(to.project, 'run.list', {}), 1)
   t.strictSame(timeouts, [2000, 4000, 4000, 8000], 'but not after an attempt without a view')
