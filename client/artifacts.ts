@@ -9,8 +9,9 @@ import { api } from '../protocol/api.ts'
 import type { Artifact } from '../protocol/artifacts/schema.ts'
 import { routeOf } from '../protocol/contract.ts'
 import { type Form, formOf } from './artifacts/form.ts'
-import { unreachableError } from './errors.ts'
+import { BatonError, unreachableError } from './errors.ts'
 import type { Transport } from './transport.ts'
+import { orAborted } from './watchdog.ts'
 
 /** The bytes of an upload, which may have to be opened more than once. */
 export interface Source {
@@ -47,9 +48,16 @@ export interface PutOptions {
 const LEASE_HEADER = 'x-service-lease-token'
 /** Milliseconds before an interrupted download continues. */
 const PAUSE_MS = 500
+/**
+ * After an interruption, the earlier attempt keeps the idempotency key until its gateway has ended
+ * it, or until the service abandons the uploads of a gateway that failed, by default after 90 s.
+ * `pause`: milliseconds between the repeats. `repeats`: their maximum number.
+ */
+const KEY_IN_USE = { pause: 5000, repeats: 24 } as const
 
 /**
- * Uploads an artifact and returns its record.
+ * Uploads an artifact and returns its record. After an interruption, waits up to two minutes until
+ * the service has ended the interrupted upload.
  * @throws BatonError if the service refuses the upload or does not respond; the error of the source
  * if its bytes cannot be opened or read.
  * @example
@@ -72,14 +80,16 @@ export async function putArtifact(
     convert: options.convert ? 'true' : undefined,
   }
   let form: Form | undefined
+  let attempts = 0
   // An interrupted request may leave its body unfinished, and the source open.
   const close = () => void form?.body.return().catch(() => {})
-  try {
-    return await transport.request(
+  const send = () =>
+    transport.request(
       transport.path(row, {}).path,
       () => {
         close()
         signal?.throwIfAborted()
+        attempts++
         form = formOf(fields, () => source.open(), advanced)
         return {
           method: routeOf(row).method,
@@ -96,6 +106,18 @@ export async function putArtifact(
       },
       async (answer) => (await answer.json()) as Artifact,
     )
+  try {
+    for (let repeats = 0; ; repeats++) {
+      try {
+        return await send()
+      } catch (error) {
+        const isInUse = error instanceof BatonError && error.code === 'artifact_conflict'
+        if (!isInUse || attempts === 1 || repeats === KEY_IN_USE.repeats) throw error
+        close()
+        const pause = transport.pause(KEY_IN_USE.pause)
+        await (signal ? orAborted(pause, signal) : pause)
+      }
+    }
   } finally {
     close()
   }

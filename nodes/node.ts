@@ -79,7 +79,7 @@ export async function startNode(
     metrics: createMetrics(version),
     onStop: (end) => stops.push(end),
   }
-  const connection = { access, name: `baton ${id} view`, role }
+  const connection = { node: id, access, name: `baton ${id} view`, role }
   const starting = startParts(context, { embedded, connection, doom })
   try {
     return { ...(await nats.permitted(starting)), stop }

@@ -73,6 +73,10 @@ export interface WorldParts {
   metrics(): Promise<string>
 }
 
+/** Returns the ids of the live nodes with views. */
+const liveViews = ({ membership }: WorldParts): readonly string[] =>
+  membership.members('views').map(({ id }) => id)
+
 /** Milliseconds to wait for an answer from the node that publishes the preview of a message. */
 const PREVIEW_TIMEOUT_MS = 500
 /** Milliseconds to wait for a host that reads a log. */
@@ -86,7 +90,7 @@ export function createWorld(parts: WorldParts): World {
     settings,
     ...identityOf(parts),
     ...actorPorts(new OwnerRequests({ ...parts, deadline })),
-    ...viewPorts(parts, new ViewRequests({ ...parts, deadline })),
+    ...viewPorts(parts, new ViewRequests({ ...parts, deadline, nodes: () => liveViews(parts) })),
     ...streamPorts(parts),
     ...gatewayPorts(parts),
     ...configuredPorts(parts),

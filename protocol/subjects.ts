@@ -121,6 +121,11 @@ export const subjects = {
   view: (partition: number) => `view.${partition}`,
   viewGroup: 'views',
   /**
+   * Requests to the view of a partition on one node. The node subscribes in the group of `view`, so
+   * that the permissions of `view` suffice.
+   */
+  viewOf: (partition: number, node: string) => `view.${partition}-${token(node)}`,
+  /**
    * Requests to a provider from environments that do not belong to a place. One member of a queue
    * group receives each request.
    */

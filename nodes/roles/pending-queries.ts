@@ -38,23 +38,27 @@ export function createPendingQueries(
 /**
  * Starts answering the queries of a partition's view. The returned function stops this and resolves
  * when all queries in progress have ended. Each query has its own time limit.
+ * @param node id of the node, which also answers the queries that are addressed to it.
  * @param within `process` if only queries of this process are answered.
  */
 export function serveQueries(
   bus: Pick<Bus, 'subscribe'>,
   partition: number,
   view: Pick<ServedView, 'ask'>,
+  node: string,
   within?: 'process',
 ): () => Promise<void> {
   const queries = createPendingQueries((question) => view.ask(question))
-  const unsubscribe = bus.subscribe(
-    subjects.view(partition),
-    (message) => queries.ask(message as Question),
-    subjects.viewGroup,
-    within,
+  const stops = [subjects.view(partition), subjects.viewOf(partition, node)].map((subject) =>
+    bus.subscribe(
+      subject,
+      (message) => queries.ask(message as Question),
+      subjects.viewGroup,
+      within,
+    ),
   )
   return async () => {
-    unsubscribe()
+    for (const stop of stops) stop()
     await queries.ended()
   }
 }

@@ -98,6 +98,7 @@ async function startViewRole(parts: RoleParts): Promise<void> {
   const { startViews } = await import('./views.ts')
   const stop = await startViews({
     ...{ journal, texts, blobs, bus, log, metrics, doomed },
+    node: parts.world.node,
     data: config.data,
     organization: parts.installed.organization,
     partitions: config.partitions,

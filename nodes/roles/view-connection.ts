@@ -15,6 +15,8 @@ import type { ServedView, ViewPorts } from './view.ts'
 
 /** The parameters of a connection. The parameters of threads are copied, so these are plain data. */
 export interface ViewConnectionTerms {
+  /** Id of the node. */
+  readonly node: string
   readonly access: Access
   /** The connection's name in the server's list of connections. */
   readonly name: string
@@ -54,7 +56,7 @@ export async function openViewConnection(
       position: () => journal.position(partition),
       decode: (data) => decodeEnvelope(data, blobs, false),
     },
-    serve: (view) => serveQueries(createBus(nats), partition, view),
+    serve: (view) => serveQueries(createBus(nats), partition, view, terms.node),
     close: () => nats.close(),
   }
 }

@@ -17,6 +17,8 @@ import type { ViewConnectionTerms } from './view-connection.ts'
 import { serveViewInThread } from './view-worker.ts'
 
 interface ViewParts {
+  /** Id of the node. */
+  readonly node: string
   readonly data: string
   /** Id of the organization. */
   readonly organization: string
@@ -54,7 +56,7 @@ interface ViewParts {
  * @throws StartFault when a thread with a connection lacks a permission or cannot connect.
  */
 export async function startViews(parts: ViewParts): Promise<() => Promise<void>> {
-  const { data, partitions, journal, recent, connection, bus, log, metrics } = parts
+  const { node, data, partitions, journal, recent, connection, bus, log, metrics } = parts
   privateFiles(join(data, 'views'))
   const warn = (error: Error) =>
     log.warn(
@@ -73,7 +75,7 @@ export async function startViews(parts: ViewParts): Promise<() => Promise<void>>
       )
       // A thread with a connection answers the queries of other processes itself.
       const within = connection && 'process'
-      const stopQueries = serveQueries(bus, partition, view, within)
+      const stopQueries = serveQueries(bus, partition, view, node, within)
       return async () => {
         await stopQueries()
         await view.stop()

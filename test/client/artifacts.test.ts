@@ -49,6 +49,30 @@ async function* source(): AsyncGenerator<Uint8Array, void> {
   yield bytes.subarray(5)
 }
 
+t.test('an interrupted upload waits until the service has ended it', async (t) => {
+  const { transport, requests } = transportTo((_, attempt) => {
+    if (attempt === 1) throw new TypeError('fetch failed')
+    return attempt < 5 ? refused(409, 'artifact_conflict') : Response.json(record)
+  })
+  t.strictSame(await putArtifact(transport, { open: source }, { name: 'may.txt' }), record)
+  t.equal(new Set(requests.map(({ headers }) => headers.get('idempotency-key'))).size, 1)
+
+  const never = transportTo((_, attempt) => {
+    if (attempt === 1) throw new TypeError('fetch failed')
+    return refused(409, 'artifact_conflict')
+  })
+  await t.rejects(putArtifact(never.transport, { open: source }, { name: 'may.txt' }), {
+    code: 'artifact_conflict',
+  })
+  t.equal(never.requests.length, 26, 'the wait is limited')
+
+  const other = transportTo(() => refused(409, 'artifact_conflict'))
+  await t.rejects(putArtifact(other.transport, { open: source }, { name: 'may.txt' }), {
+    code: 'artifact_conflict',
+  })
+  t.equal(other.requests.length, 1, 'the key of another upload is refused at once')
+})
+
 t.test(
   'an upload is a form; its repeats have the same key and go to the next address',
   async (t) => {

@@ -72,7 +72,7 @@ t.test('a thread with a connection reads the journal and answers queries itself'
   const append = appender()
   await append(started('run_1', 1))
   const [alarms, logged]: [Error[], string[]] = [[], []]
-  const connection = { access, name: 'the view', role: 'test', partition: 0 }
+  const connection = { node: 'n1', access, name: 'the view', role: 'test', partition: 0 }
   const terms = { file: join(folder, '0.sqlite'), organization: 'org_a', stale: 1000 }
   const view = serveViewInThread({ ...terms, connection }, ports(alarms, logged))
   t.strictSame(each((await view.ask(runs)) as Answer, 'id'), ['run_1'], 'a query of this process')
@@ -113,6 +113,7 @@ t.test('a thread that cannot connect ends with an alarm, and is started again', 
   const connection = {
     access: { ...access, credentials: { type: 'token', token: 'wrong' } as const },
     name: 'the view',
+    node: 'n1',
     role: 'test',
     partition: 0,
   }

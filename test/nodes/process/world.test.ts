@@ -1,5 +1,6 @@
 /** The gateway's ports over a bus that transports messages as JSON, as NATS does. */
 import t from 'tap'
+import type { Membership } from '../../../nodes/host/cluster/membership.ts'
 import type { ShardAnswer } from '../../../nodes/host/deps.ts'
 import type { Bus, Clock } from '../../../nodes/host/ports.ts'
 import { createWorld } from '../../../nodes/world.ts'
@@ -199,6 +200,7 @@ t.test('a view that was slow gets more time', async (t) => {
         later: (_: number, run: () => void) => run(),
       }),
       random: { bytes: (length) => new Uint8Array(length) },
+      membership: fake<Membership>('membership', { members: () => [] }),
     }),
   )
   t.equal(await world.viewRow(to.project, 'run.list', {}), 1)
