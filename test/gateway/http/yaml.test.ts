@@ -18,13 +18,19 @@ t.test('ordinary documents are parsed', async (t) => {
     { value: [{}] },
     'plain text nests nothing',
   )
+  const members = Object.fromEntries(Array.from({ length: 5000 }, (_, i) => [`k${i}`, i]))
+  const line = JSON.stringify(members)
+  t.strictSame(read(line), { value: members }, 'a map in one line is one level')
+  t.strictSame(read(`- ${line.replaceAll('"', '').replaceAll(':', ': ')}`), { value: [members] })
 })
 
 t.test('length and nesting are limited before the parser runs', async (t) => {
   const nested = { fault: 'is nested deeper than 64 levels' }
   t.match(readYaml('a: b', 3), { fault: 'has more than 3 characters' })
-  for (const text of ['[', '{', '- ', '? ', '[{', '[ # ]\n', "[']',", '{a: '])
+  for (const text of ['[', '{', '- ', '? ', '[{', '[ # ]\n', "[']',", '{a: ', 'a: [\n- '])
     t.strictSame(read(text.repeat(Math.floor(240_000 / text.length))), nested, text)
+  for (const text of ['[: ', '[? ', '[- ', '{a, : '])
+    t.strictSame(read(text + text.slice(-2).repeat(100_000)), nested, `${text} in one collection`)
   const stairs = Array.from({ length: 700 }, (_, depth) => `${' '.repeat(depth)}a:\n`).join('')
   t.match(read(stairs), { fault: /./ })
   const laughs = `a: &a [x,x,x,x,x,x,x,x]\n${'bcdefghi'
