@@ -96,8 +96,9 @@ addPermissionsCommand(program)
 program
   .command('tour')
   .description(
-    'Run a workflow over the files of this checkout with two workers, ' +
-      'then a loop for a git repository, then an agent that answers a question, and check the outcome of each',
+    'Run a workflow over the files of this checkout with two workers, then a loop for a git ' +
+      'repository, an agent that answers a question, a report with a table, and an agent with a ' +
+      'workspace, and check the outcome of each',
   )
   .option(
     '--server <urls>',

@@ -124,7 +124,9 @@ export function connectionOf(flags: ConnectionFlags, env: Environment): Connecti
     (chosen?.named ? profileKey : undefined) ??
     (env['BATON_KEY'] || undefined) ??
     profileKey ??
-    (url.every((address) => isLoopback(address)) ? ownerKey(env) : undefined)
+    (url.every((address) => isLoopback(address))
+      ? (ownerKey(env) ?? (env['BATON_ROOT_KEY'] || undefined))
+      : undefined)
   if (!key)
     throw new Mistake(
       url.every((address) => isLoopback(address))

@@ -32,6 +32,18 @@ t.test('the owner key of a data folder is sent only to this machine', async (t) 
     t.throws(() => connectionOf({ server }, env), { name: 'Mistake' }, server)
 })
 
+t.test('the root key of the environment is sent only to this machine', async (t) => {
+  const folder = t.testdir({ with: files, without: {} })
+  const env = { BATON_CONFIG: join(folder, 'none.json'), BATON_ROOT_KEY: 'bat_env_root' }
+  const without = { ...env, BATON_DATA: join(folder, 'without') }
+  t.equal(connectionOf({}, without).key, 'bat_env_root')
+  t.equal(connectionOf({}, { ...env, BATON_DATA: join(folder, 'with') }).key, 'bat_root')
+  t.equal(connectionOf({}, { ...without, BATON_KEY: 'bat_env' }).key, 'bat_env')
+  t.throws(() => connectionOf({ server: 'https://baton.example.org' }, without), {
+    name: 'Mistake',
+  })
+})
+
 t.test('a damaged file of profiles is reported', async (t) => {
   const env = { BATON_CONFIG: join(t.testdir({}), 'profiles.json') }
   for (const text of [
