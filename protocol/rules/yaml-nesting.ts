@@ -42,7 +42,7 @@ export function nestedDeeperAt(tokens: Iterable<string>, levels: number): number
     } else if (token.includes('\n')) inLine = 0
     else if (inLine === 0 && /^ +$/.test(token)) column = token.length
     if (flow + inFlow + inLine > levels || column > MAX_INDENTATION) return offset
-    const isMark = !isText && isControl(token)
+    const isMark: boolean = !isText && isControl(token)
     if (!isMark) offset += token.length
     isText = isMark && token === SCALAR
   }
