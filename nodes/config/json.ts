@@ -29,7 +29,7 @@ export function schemaFault(
   value: unknown,
   sentences: Readonly<Record<string, string>>,
 ): SettingFault {
-  // An unknown member has two errors. That of its own value says only that its schema is false.
+  // An unknown member has two errors. The error of its value says only that its schema is false.
   const errors = Value.Errors(schema, value).filter(({ keyword }) => keyword !== 'boolean')
   const [first] = errors
   const place = first?.instancePath ?? ''

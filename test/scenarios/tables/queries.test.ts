@@ -160,7 +160,11 @@ t.test('pages continue after their last row while rows change', async (t) => {
   const bound = async (input: object) =>
     s.refused('table.query', { id, cursor, ...input }, 400, 'bad_request').then(fieldsOf)
   const same = await s.ok('table.query', { id, cursor, filter: {}, sort: [], limit: 100 })
-  t.strictSame(numbersOf(same), numbersOf(next), 'an empty filter or sort is none')
+  t.strictSame(
+    numbersOf(same),
+    numbersOf(next),
+    'an empty filter or sort selects the same as no filter or sort',
+  )
   const { next_cursor } = await s.ok('table.query', { id, filter: {}, sort: [], limit: 10 })
   t.match(await s.ok('table.query', { id, cursor: next_cursor }), { has_more: false })
   t.strictSame(await bound({ filter: { amount: 1 } }), ['cursor'])
