@@ -1,7 +1,7 @@
 /** The settings for signing in to the console: lifetimes of sessions, and the OpenID provider. */
-import { readFileSync } from 'node:fs'
 import { type Static, Type } from 'typebox'
 import { Value } from 'typebox/value'
+import { readJson } from './json.ts'
 import { any, duration, each, matching, type Parse, secret, url } from './parse.ts'
 import { optional, setting, type ValuesOf } from './setting.ts'
 
@@ -17,14 +17,8 @@ const mapping: Parse<Static<typeof Mapping>> = (text) => {
   const wrong =
     'must be JSON such as {"platform": {"default": "Admin"}, "*": {"*": "Viewer"}}, ' +
     'or the path of a file with it'
-  try {
-    const value: unknown = JSON.parse(
-      text.trim().startsWith('{') ? text : readFileSync(text, 'utf8'),
-    )
-    return Value.Check(Mapping, value) ? value : { wrong }
-  } catch {
-    return { wrong }
-  }
+  const read = readJson(text)
+  return 'value' in read && Value.Check(Mapping, read.value) ? read.value : { wrong }
 }
 
 /** `http:` is accepted only for an issuer on this machine. */
