@@ -173,13 +173,19 @@ t.test('a store that fails or is slow costs lines, never unbounded memory', asyn
   t.ok(at.stored.every(({ batch }) => JSON.stringify(batch).length < logLimits.batch + 1000))
 })
 
-t.test('lines before the end need no further confirmation after it', async (t) => {
-  const { at, write, writers, texts } = scene()
+/** Returns a scene in which the line `b` waits until `gate` ends the storing of the line `a`. */
+async function sceneOfWaitingLine() {
+  const made = scene()
   const gate = deferred<void>()
-  at.store = () => gate.promise
-  write('a')
+  made.at.store = () => gate.promise
+  made.write('a')
   await settled()
-  write('b')
+  made.write('b')
+  return { ...made, gate }
+}
+
+t.test('lines before the end need no further confirmation after it', async (t) => {
+  const { at, writers, texts, gate } = await sceneOfWaitingLine()
   t.equal(writers.end('job_1', lease.lease_token), undefined, 'the confirmation is recent')
   at.now += defaultTiming.cadence * 1000
   at.answer = null
@@ -190,12 +196,7 @@ t.test('lines before the end need no further confirmation after it', async (t) =
 })
 
 t.test('the end reports when an outdated lease has been confirmed', async (t) => {
-  const { at, write, writers, texts } = scene()
-  const gate = deferred<void>()
-  at.store = () => gate.promise
-  write('a')
-  await settled()
-  write('b')
+  const { at, write, writers, texts, gate } = await sceneOfWaitingLine()
   at.now += defaultTiming.cadence * 1000
   await writers.end('job_1', lease.lease_token)
   t.equal(at.asked, 2)
