@@ -11,8 +11,8 @@
  */
 import type { Address } from '../protocol/entry.ts'
 import { refuse } from '../protocol/errors.ts'
-import { TransientMap } from '../protocol/rules/transient-map.ts'
 import { partitionOf, shardOf, subjects } from '../protocol/subjects.ts'
+import { DueInOrder, type Waiting } from './due-in-order.ts'
 import type { ShardAnswer, ShardRequest } from './host/deps.ts'
 import type { LocalShards } from './host/local-shards.ts'
 import type { Bus, Clock, Random } from './host/ports.ts'
@@ -91,11 +91,11 @@ class OwnerRequest {
   readonly #address: ShardAddress
   readonly #message: ShardRequest
   readonly #answer: (answer: ShardAnswer) => void
-  /** Key of the request in `OwnerRequests.deadlines`. */
-  #deadline = 0
+  /** The request in `OwnerRequests.deadlines`. */
+  #deadline: Waiting<OwnerRequest> | undefined
   #attempts = 0
-  /** Key of the latest attempt in `OwnerRequests.attempts`. */
-  #attempt = 0
+  /** The latest attempt in `OwnerRequests.attempts`, until it is answered or repeated. */
+  #attempt: Waiting<OwnerRequest> | undefined
   #over = false
   /** Ends the wait for the probe of the owner. */
   #stopWaiting: (() => void) | undefined
@@ -165,64 +165,17 @@ class OwnerRequest {
   }
   /** Cancels the next attempt. */
   #cancelNext(): void {
-    this.#requests.attempts.delete(this.#attempt)
+    if (this.#attempt) this.#requests.attempts.delete(this.#attempt)
+    this.#attempt = undefined
     this.#stopWaiting?.()
     this.#stopWaiting = undefined
   }
   #end(answer: ShardAnswer): void {
     this.#over = true
     this.#cancelNext()
-    this.#requests.deadlines.delete(this.#deadline)
+    if (this.#deadline) this.#requests.deadlines.delete(this.#deadline)
+    this.#deadline = undefined
     this.#answer(answer)
   }
 }
 const notAnswered: ShardAnswer = { not_owner: true }
-
-/**
- * Items that become due after the same delay, and therefore in the order in which they were added.
- * One timer serves all of them.
- */
-class DueInOrder<T> {
-  readonly #clock: Clock
-  readonly #delay: number
-  readonly #run: (item: T) => void
-  readonly #waiting = new TransientMap<number, { readonly item: T; readonly at: number }>()
-  #last = 0
-  #cancel: (() => void) | undefined
-
-  /**
-   * @param delay milliseconds after which an item is due.
-   * @param run called with an item that is due. The item must then be deleted.
-   */
-  constructor(clock: Clock, delay: number, run: (item: T) => void) {
-    this.#clock = clock
-    this.#delay = delay
-    this.#run = run
-  }
-  /** Adds an item, and returns its key for `delete`. Keys are greater than 0. */
-  add(item: T): number {
-    const at = this.#clock.elapsed() + this.#delay
-    this.#waiting.set(++this.#last, { item, at })
-    if (!this.#cancel) this.#arm(at)
-    return this.#last
-  }
-  delete(key: number): void {
-    if (!this.#waiting.delete(key) || this.#waiting.size > 0) return
-    this.#cancel?.()
-    this.#cancel = undefined
-  }
-  /** Sets the timer to a time, instead of any other time. */
-  #arm(first: number): void {
-    this.#cancel?.()
-    this.#cancel = this.#clock.later(Math.max(0, first - this.#clock.elapsed()), () => {
-      this.#cancel = undefined
-      // A timer may be early by a fraction of a millisecond.
-      const now = this.#clock.elapsed() + 1
-      for (const { item, at } of this.#waiting.values()) {
-        // `run` may have added an item and set the timer to a later time.
-        if (at > now) return this.#arm(at)
-        this.#run(item)
-      }
-    })
-  }
-}

@@ -42,7 +42,9 @@ function encode(message: unknown): Uint8Array {
 }
 function decode(data: Uint8Array): unknown {
   if (data.length === 0) return undefined
-  const text = Buffer.from(data.buffer, data.byteOffset, data.length).toString()
+  const text = (
+    data instanceof Buffer ? data : Buffer.from(data.buffer, data.byteOffset, data.length)
+  ).toString()
   const end = text.indexOf('\n')
   if (end < 0) return JSON.parse(text)
   return { ...JSON.parse(text.slice(0, end)), appended: text.slice(end + 1) }
@@ -54,19 +56,13 @@ const header = (name: string, value: string): MsgHdrs => {
 }
 
 /** Requests an answer of a listener in another process. */
-async function requestElsewhere(
-  { ask, send, space, log }: Nats,
+function requestElsewhere(
+  { request, send, space, log }: Nats,
   subject: string,
   message: unknown,
   timeout: number,
 ): Promise<{ readonly answer: unknown } | NoAnswer> {
-  try {
-    const parts = splitRequest(encode(message), randomUUID)
-    const last = parts.at(-1) as RequestPart
-    for (const part of parts.slice(0, -1)) send(space.subject(subject), part.data, part.headers)
-    const reply = await ask(space.subject(subject), last.data, last.headers, timeout)
-    return reply.headers?.has(DECLINED) ? 'no_responders' : { answer: decode(reply.data) }
-  } catch (error) {
+  const failed = (error: unknown): NoAnswer => {
     if (isNoResponders(error)) return 'no_responders'
     if (!isUnanswered(error))
       log.warn(
@@ -75,6 +71,26 @@ async function requestElsewhere(
       )
     return 'timeout'
   }
+  const result = (outcome: Msg | Error) => {
+    if (outcome instanceof Error) return failed(outcome)
+    if (outcome.headers?.has(DECLINED)) return 'no_responders'
+    try {
+      return { answer: decode(outcome.data) }
+    } catch (error) {
+      return failed(error)
+    }
+  }
+  return new Promise((done) => {
+    try {
+      const to = space.subject(subject)
+      const parts = splitRequest(encode(message), randomUUID)
+      const last = parts.at(-1) as RequestPart
+      for (const part of parts.slice(0, -1)) send(to, part.data, part.headers)
+      request(to, last.data, last.headers, timeout, (outcome) => done(result(outcome)))
+    } catch (error) {
+      done(failed(error))
+    }
+  })
 }
 function decline(nats: Nats, { reply }: Msg): void {
   if (reply) nats.send(reply, Empty, header(DECLINED, '1'))

@@ -1,7 +1,7 @@
 /**
  * Sends messages and requests over one connection. All answers arrive at one subscription and are
- * matched by a number, and one timer serves all timeouts. A request therefore costs only its bytes
- * and one promise.
+ * matched by a number, and one timer serves all timeouts. A request therefore costs little more
+ * than its bytes.
  *
  * Invariants:
  * A1. A request settles once: with its answer or an error. After a timeout, or after the connection
@@ -22,13 +22,24 @@ import {
   TimeoutError,
 } from '@nats-io/transport-node'
 import type { Log } from '../../gateway/ports.ts'
-import { TransientMap } from '../../protocol/rules/transient-map.ts'
 import { Disconnected, errorText } from './failures.ts'
 import { type Limited, Overdue } from './journal/overdue.ts'
 import type { Namespace } from './server/namespace.ts'
 import type { SendingTurnEnd } from './turn-end.ts'
 
 export interface RequestMux {
+  /**
+   * Sends a request.
+   * @param timeout milliseconds to wait for the answer.
+   * @param settle called once, with the answer or with an error of `ask`. It must not throw.
+   */
+  request(
+    subject: string,
+    data: Uint8Array,
+    headers: MsgHdrs | undefined,
+    timeout: number,
+    settle: (outcome: Msg | Error) => void,
+  ): void
   /**
    * Sends a request and returns the answer.
    * @param timeout milliseconds to wait for the answer.
@@ -59,11 +70,10 @@ export interface RequestMux {
   handleReconnect(): void
 }
 
+/** A request that is not settled. */
 interface Question extends Limited {
   readonly subject: string
-  readonly send: () => void
-  readonly answered: (message: Msg) => void
-  readonly failed: (error: Error) => void
+  settle(outcome: Msg | Error): void
 }
 
 /**
@@ -76,63 +86,54 @@ export function createRequestMux(
   log: Log,
   turnEnd: SendingTurnEnd,
 ): RequestMux {
-  const open = new TransientMap<string, Question>()
-  const overdue = new Overdue<Question>()
+  const open = new Overdue<Question>()
   const inbox = space.newInbox()
   let held: (() => void)[] | undefined
-  let counter = 0
   let begun = false
 
-  /** Removes a request that is still open, and returns it so that the caller can settle it. */
-  const close = (number: string): Question | undefined => {
-    const question = open.get(number)
-    if (!question) return undefined
-    open.delete(number)
-    overdue.delete(question)
-    return question
-  }
   const begin = (): void => {
     begun = true
+    const start = inbox.length + 1
     connection.subscribe(`${inbox}.*`, {
-      callback: (_, message) => close(message.subject.slice(inbox.length + 1))?.answered(message),
+      callback: (_, message) => {
+        const question = open.take(Number(message.subject.slice(start)))
+        if (question && message.data.length === 0 && message.headers?.code === 503)
+          question.settle(new NoRespondersError(question.subject))
+        else question?.settle(message)
+      },
     })
-    void connection.closed().then(() => overdue.end())
+    void connection.closed().then(() => open.end())
+  }
+  const request: RequestMux['request'] = (subject, data, headers, timeout, settle) => {
+    if (connection.isClosed()) return settle(new ClosedConnectionError())
+    if (!begun) begin()
+    const number = open.add({
+      subject,
+      until: performance.now() + timeout,
+      settle,
+      over: () => settle(connection.isClosed() ? new ClosedConnectionError() : new TimeoutError()),
+    })
+    const publish = () => {
+      if (!open.has(number)) return
+      const reply = `${inbox}.${number}`
+      try {
+        connection.publish(subject, data, headers ? { reply, headers } : { reply })
+      } catch (error) {
+        open.take(number)?.settle(error as Error)
+      }
+    }
+    if (held) held.push(publish)
+    else turnEnd.send(publish)
   }
 
   return {
+    request,
     ask: (subject, data, headers, timeout) =>
-      new Promise((done, failed) => {
-        if (connection.isClosed()) return failed(new ClosedConnectionError())
-        if (!begun) begin()
-        const number = (counter++).toString(36)
-        const reply = `${inbox}.${number}`
-        const question: Question = {
-          subject,
-          until: performance.now() + timeout,
-          failed,
-          over: () => {
-            close(number)
-            failed(connection.isClosed() ? new ClosedConnectionError() : new TimeoutError())
-          },
-          answered: (message) =>
-            message.data.length === 0 && message.headers?.code === 503
-              ? failed(new NoRespondersError(subject))
-              : done(message),
-          send: () => {
-            if (!open.has(number)) return
-            try {
-              connection.publish(subject, data, headers ? { reply, headers } : { reply })
-            } catch (error) {
-              close(number)
-              failed(error as Error)
-            }
-          },
-        }
-        open.set(number, question)
-        overdue.add(question)
-        if (held) held.push(question.send)
-        else turnEnd.send(question.send)
-      }),
+      new Promise((done, failed) =>
+        request(subject, data, headers, timeout, (outcome) =>
+          outcome instanceof Error ? failed(outcome) : done(outcome),
+        ),
+      ),
     send: (subject, data, headers) =>
       turnEnd.send(() => {
         if (connection.isClosed()) return
@@ -147,13 +148,13 @@ export function createRequestMux(
       }),
     flush: () => new Promise((done) => turnEnd.send(done)),
     failRequests: (subject, reason) => {
-      for (const number of open.keys())
-        if (open.get(number)?.subject === subject) close(number)?.failed(reason)
+      for (const question of open.takeIf((question) => question.subject === subject))
+        question.settle(reason)
     },
     handleDisconnect: () => {
       if (held) return
       held = []
-      for (const number of open.keys()) close(number)?.failed(new Disconnected())
+      for (const question of open.takeIf(() => true)) question.settle(new Disconnected())
     },
     handleReconnect: () => {
       const waiting = held ?? []

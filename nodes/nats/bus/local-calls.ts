@@ -56,10 +56,12 @@ export class LocalCalls {
     queueMicrotask(() => {
       const answer = this.first(all, message, subject)
       if (!(answer instanceof Promise)) return done(answer)
-      const asked: Limited = { until: performance.now() + timeout, over: () => done(undefined) }
-      this.#overdue.add(asked)
+      const number = this.#overdue.add({
+        until: performance.now() + timeout,
+        over: () => done(undefined),
+      })
       void answer.then((value) => {
-        if (this.#overdue.delete(asked)) done(value)
+        if (this.#overdue.take(number)) done(value)
       })
     })
   }

@@ -33,6 +33,8 @@ export interface Nats {
    * Sends a request through the request mux. Frequent traffic must not use `connection.request`.
    */
   readonly ask: RequestMux['ask']
+  /** Sends a request like `ask`, without a promise. */
+  readonly request: RequestMux['request']
   readonly send: RequestMux['send']
   readonly flush: RequestMux['flush']
   /** Orders work at the end of each turn of the event loop, with respect to messages. */
@@ -184,6 +186,7 @@ export async function connectNats(options: ConnectOptions): Promise<Nats> {
         }),
       ),
     ask: requestMux.ask,
+    request: requestMux.request,
     send: requestMux.send,
     flush: requestMux.flush,
     turnEnd,
