@@ -70,3 +70,40 @@ export async function concurrently<T, R>(
   )
   return results
 }
+
+/** The work that began between two calls of `WorkInProgress.settled`. */
+interface Period {
+  open: number
+  /** Called when no work of the period is open. Set after the end of the period. */
+  done: (() => void) | undefined
+}
+
+/** Counts work in progress. Unlike a set of promises, it needs no memory for each of them. */
+export class WorkInProgress {
+  #period: Period = { open: 0, done: undefined }
+  /** The promises of the earlier periods. */
+  readonly #earlier: Promise<void>[] = []
+
+  /** Adds a promise, which is in progress until it settles. Returns the promise. */
+  add<T>(promise: Promise<T>): Promise<T> {
+    const period = this.#period
+    const end = () => {
+      if (--period.open === 0) period.done?.()
+    }
+    period.open++
+    promise.then(end, end)
+    return promise
+  }
+  /** Resolves when the promises that were added before this call have settled. */
+  async settled(): Promise<void> {
+    const period = this.#period
+    this.#period = { open: 0, done: undefined }
+    if (period.open > 0)
+      this.#earlier.push(
+        new Promise((resolve) => {
+          period.done = resolve
+        }),
+      )
+    await Promise.all(this.#earlier)
+  }
+}

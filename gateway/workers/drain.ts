@@ -7,7 +7,7 @@ import { registryOf, sendCommand, type WorkerEdge } from './edge.ts'
 import { dismissClaims } from './jobs/claim.ts'
 import { giveBack } from './jobs/held-leases.ts'
 import { stopReminders } from './jobs/hint.ts'
-import { unreserve, updateSubscriptions } from './jobs/offers.ts'
+import { unreserveAll, updateSubscriptions } from './jobs/offers.ts'
 import type { Session } from './session.ts'
 
 /**
@@ -20,7 +20,7 @@ export function drainSession(edge: WorkerEdge, session: Session): void {
   stopReminders(session)
   dismissClaims(edge, session)
   giveBack(edge, session)
-  for (const job_id of [...session.reserved.keys()]) unreserve(edge, session, job_id)
+  unreserveAll(edge, session)
   updateSubscriptions(edge, session)
 }
 

@@ -17,6 +17,7 @@ import { type LogWriters, openLogWriters } from '../logs/writers.ts'
 import type { MaybePromise } from '../maybe-promise.ts'
 import type { Outcome, World } from '../ports.ts'
 import { openPreviews, type Previews } from '../sessions/transcript/previews.ts'
+import { WorkInProgress } from '../timing.ts'
 import type { Connection } from './connection.ts'
 import { openWorkerTerminals, type WorkerTerminals } from './environments/terminals.ts'
 import { type Answers, createAnswers } from './jobs/answers.ts'
@@ -123,7 +124,7 @@ export interface WorkerEdge {
   /** Terminals of the workers that are connected to this gateway. */
   readonly terminals: WorkerTerminals
   /** The commands in progress, for which `stop` waits. */
-  readonly pending: Set<Promise<unknown>>
+  readonly pending: WorkInProgress
   stopping: boolean
 }
 
@@ -140,7 +141,7 @@ export const openWorkerEdge = (world: World, serves: Serves): WorkerEdge => ({
   answers: createAnswers(() => world.monotonic()),
   previews: openPreviews(world),
   logs: openLogWriters(world),
-  pending: new Set(),
+  pending: new WorkInProgress(),
   stopping: false,
 })
 
@@ -152,10 +153,10 @@ export const sendCommand = <K extends 'queue' | 'worker' | 'environment', N exte
   name: N,
   input: CommandInput<K, N>,
 ): Promise<Outcome<CommandReply<K, N>>> =>
-  trackPromise(edge, sendUntracked(edge, grant, to, name, input, edge.world.newCommandId()))
+  edge.pending.add(sendUntracked(edge, grant, to, name, input, edge.world.newCommandId()))
 
 /**
- * Sends a command like `sendCommand`, but without `trackPromise`, which the caller must call. An
+ * Sends a command like `sendCommand`, but without adding it to `pending`, which the caller must do. An
  * exception is logged and returned as the refusal `internal`, so that callers handle only one kind
  * of failure.
  */
@@ -180,14 +181,6 @@ export function sendUntracked<
       )
       return refuse('internal')
     })
-}
-
-/** Makes `stop` wait for this promise. */
-export function trackPromise<T>(edge: WorkerEdge, promise: Promise<T>): Promise<T> {
-  const gone = () => edge.pending.delete(settled)
-  const settled: Promise<unknown> = promise.then(gone, gone)
-  edge.pending.add(settled)
-  return promise
 }
 
 /**

@@ -9,7 +9,7 @@ import type { GatewayMessage } from '../../protocol/workers/messages.ts'
 import { closeCodes } from '../../protocol/workers/socket.ts'
 import type { MaybePromise } from '../maybe-promise.ts'
 import type { World } from '../ports.ts'
-import { atMost, every } from '../timing.ts'
+import { atMost, every, type WorkInProgress } from '../timing.ts'
 import { Connection, type Pipe } from './connection.ts'
 import { handleFrame } from './dispatch.ts'
 import { type Grant, limits, openWorkerEdge, type Serves } from './edge.ts'
@@ -155,5 +155,5 @@ function expel(connection: Connection, code: number, reason: string): void {
 }
 
 /** Resolves when the commands in progress have ended, but no later than after `limits.stop`. */
-const quiet = (world: World, pending: ReadonlySet<Promise<unknown>>): Promise<unknown> =>
-  atMost(world, limits.stop, Promise.allSettled([...pending]))
+const quiet = (world: World, pending: WorkInProgress): Promise<unknown> =>
+  atMost(world, limits.stop, pending.settled())

@@ -8,7 +8,7 @@ import { closeCodes } from '../../protocol/workers/socket.ts'
 import { registryOf, sendCommand, type WorkerEdge } from './edge.ts'
 import { giveBack, removeEndedLease, removeExpired, reportLapsed } from './jobs/held-leases.ts'
 import { stopReminders } from './jobs/hint.ts'
-import { unreserve, updateSubscriptions } from './jobs/offers.ts'
+import { unreserveAll, updateSubscriptions } from './jobs/offers.ts'
 import type { Session } from './session.ts'
 import type { Task } from './timer-wheel.ts'
 
@@ -118,8 +118,7 @@ export function endSession(edge: WorkerEdge, session: Session): void {
   if (session.beating) edge.timerWheel.remove(session.beating)
   session.flushing?.()
   for (const claim of session.claims.splice(0)) edge.timerWheel.remove(claim)
-  if (session.promised > 0)
-    for (const job_id of [...session.reserved.keys()]) unreserve(edge, session, job_id)
+  unreserveAll(edge, session)
   giveBack(edge, session)
   updateSubscriptions(edge, session)
   if (edge.sessions.get(session.id) === session) edge.sessions.delete(session.id)

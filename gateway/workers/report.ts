@@ -13,7 +13,7 @@ import { reportErrors, sizes, type Up } from '../../protocol/workers/socket.ts'
 import { unsafeValueFault } from '../http/validate.ts'
 import type { Outcome } from '../ports.ts'
 import { backoffMs, sleep } from '../timing.ts'
-import { queueOf, sendUntracked, trackPromise, type WorkerEdge } from './edge.ts'
+import { queueOf, sendUntracked, type WorkerEdge } from './edge.ts'
 import { updateSubscriptions } from './jobs/offers.ts'
 import { checkReferences } from './jobs/references.ts'
 import { endLease } from './presence.ts'
@@ -68,7 +68,7 @@ export function handleReport(
       session.reports.delete(key)
       if (!open) conclude(edge, session, frame, waiting, outcome)
     })
-  return trackPromise(edge, confirmed ? confirmed.then(() => decide(0)) : decide(0))
+  return edge.pending.add(confirmed ? confirmed.then(() => decide(0)) : decide(0))
 }
 
 /**
@@ -86,7 +86,7 @@ function conclude(
   endLease(edge, session, job_id, lease_token)
   if (decided === 'accepted' && result) {
     const checked = checkReferences(edge.world, session.project, job_id, result)
-    if (checked) void trackPromise(edge, checked)
+    if (checked) void edge.pending.add(checked)
   }
   for (let i = 0; i < waiting.length; i++)
     acknowledge(

@@ -39,6 +39,11 @@ interface Held {
   /** The agent session to which a generation belongs. */
   readonly session_id?: string
   readonly model?: string
+  /**
+   * Whether the worker has reported the job. It then no longer occupies a slot, although the
+   * decision on its report is pending. Set by `Session.markReported`.
+   */
+  reported?: boolean
 }
 /**
  * A leased job that has not been delivered to a claim yet. If no claim takes it before this task is
@@ -145,9 +150,11 @@ export class Session {
   unserve: (() => void) | undefined
   /** The timer of the session's periodic beat (`presence.ts`). */
   beating: Task | undefined
+  /** Number of slots that are reserved for jobs. Changed by `jobs/offers.ts`. */
+  promised = 0
   #held: Map<string, Held> | undefined
-  #reported: Set<string> | undefined
-  #reserved: Map<string, Task> | undefined
+  /** Number of held jobs that are reported. */
+  #reported = 0
   #reports: Map<string, (string | undefined)[]> | undefined
 
   constructor({
@@ -178,19 +185,26 @@ export class Session {
   get project(): string {
     return this.connection.grant.project
   }
-  get held(): Map<string, Held> {
-    return (this.#held ??= new Map())
+  /** The counted leases by job id. */
+  get held(): ReadonlyMap<string, Held> {
+    return this.#held ?? NO_LEASES
   }
-  /**
-   * The ids of leased jobs that the worker has reported. These jobs no longer occupy a slot,
-   * although the decisions on their reports are pending.
-   */
-  get reported(): Set<string> {
-    return (this.#reported ??= new Set())
+  /** Counts a lease, instead of an earlier lease of the same job. */
+  hold(job_id: string, lease: Held): void {
+    this.#held ??= new Map()
+    if (this.#held.get(job_id)?.reported) this.#reported--
+    this.#held.set(job_id, lease)
   }
-  /** The reserved slots by job id. A slot is freed when its task is due. */
-  get reserved(): Map<string, Task> {
-    return (this.#reserved ??= new Map())
+  /** Stops counting the lease of a job. */
+  release(job_id: string): void {
+    if (this.#held?.get(job_id)?.reported) this.#reported--
+    this.#held?.delete(job_id)
+  }
+  /** Records that the worker has reported the job of a counted lease. */
+  markReported(lease: Held): void {
+    if (lease.reported) return
+    lease.reported = true
+    this.#reported++
   }
   /**
    * The reports that are not decided yet, by job and lease. The values are the message ids that are
@@ -199,20 +213,16 @@ export class Session {
   get reports(): Map<string, (string | undefined)[]> {
     return (this.#reports ??= new Map())
   }
-  /**
-   * The numbers of leases (`leases`), of held jobs that are not reported (`busy`), and of reserved
-   * slots (`promised`). Reading them creates no collections.
-   */
+  /** Number of leases. */
   get leases(): number {
     return this.#held?.size ?? 0
   }
+  /** Number of held jobs that are not reported. */
   get busy(): number {
-    return this.leases - (this.#reported?.size ?? 0)
-  }
-  get promised(): number {
-    return this.#reserved?.size ?? 0
+    return this.leases - this.#reported
   }
 }
+const NO_LEASES: ReadonlyMap<string, Held> = new Map()
 
 /**
  * Maximum delay in milliseconds at which an expected claim counts as prompt. A worker near the
@@ -265,8 +275,9 @@ export function recordReport(
   lease_token: string,
   now: number,
 ): void {
-  if (session.held.get(job_id)?.token !== lease_token || session.reported.has(job_id)) return
-  session.reported.add(job_id)
+  const held = session.held.get(job_id)
+  if (held?.token !== lease_token || held.reported) return
+  session.markReported(held)
   if (session.claims.length === 0)
     expectClaim(session, session.next?.wants ?? session.wants, (session.next?.slots ?? 0) + 1, now)
 }

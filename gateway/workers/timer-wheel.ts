@@ -10,14 +10,19 @@ import type { World } from '../ports.ts'
 /** Duration of a step in milliseconds. All tasks that are due in the same step run in one round. */
 const STEP_MS = 250
 
+/** The tasks of one step. A removed task leaves an empty place. */
 interface Round {
-  readonly tasks: Set<Task>
+  readonly tasks: (Task | undefined)[]
+  /** Number of tasks that are not removed. */
+  size: number
   readonly end: () => void
 }
-/** A task that runs once each time it is added. Only the wheel changes `round`. */
+/** A task that runs once each time it is added. Only the wheel changes `round` and `place`. */
 export interface Task {
   due(): void
   round?: Round | undefined
+  /** Index of the task in its round. */
+  place?: number | undefined
 }
 
 export class TimerWheel {
@@ -35,30 +40,35 @@ export class TimerWheel {
   add(ms: number, task: Task): void {
     this.remove(task)
     const at = Math.ceil((this.#world.monotonic() + ms) / STEP_MS)
-    task.round = this.#slots.get(at) ?? this.#open(at)
-    task.round.tasks.add(task)
+    const round = this.#slots.get(at) ?? this.#open(at)
+    task.round = round
+    task.place = round.tasks.push(task) - 1
+    round.size++
   }
   /** Cancels a task. Does nothing if it is not scheduled. */
   remove(task: Task): void {
-    const { round } = task
+    const { round, place } = task
+    if (!round || place === undefined) return
     task.round = undefined
-    if (round?.tasks.delete(task) && round.tasks.size === 0) round.end()
+    round.tasks[place] = undefined
+    if (--round.size === 0) round.end()
   }
   #open(at: number): Round {
-    const tasks = new Set<Task>()
     const cancel = this.#world.later(at * STEP_MS - this.#world.monotonic(), () => {
       this.#slots.delete(at)
-      for (const task of tasks) {
-        tasks.delete(task)
+      for (const task of round.tasks) {
+        if (!task) continue
+        round.size--
         task.round = undefined
         task.due()
       }
     })
     const round: Round = {
-      tasks,
+      tasks: [],
+      size: 0,
       end: () => {
         cancel()
-        this.#slots.delete(at)
+        if (this.#slots.get(at) === round) this.#slots.delete(at)
       },
     }
     this.#slots.set(at, round)

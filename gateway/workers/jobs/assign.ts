@@ -80,16 +80,15 @@ function assign(edge: WorkerEdge, session: Session, job: ClaimedJob): boolean {
     return known
   }
   const now = edge.world.monotonic()
-  session.held.set(job.id, {
+  // The queue may repeat a job before this gateway has received its decision on the failed attempt.
+  // The new lease has not been reported, so it occupies a slot.
+  session.hold(job.id, {
     token: job.lease_token,
     until: leaseUntil(edge, job.lease_duration_seconds),
     heard: now,
     beaten: now,
     ...spoken(job),
   })
-  // The queue may repeat a job before this gateway has received its decision on the failed attempt.
-  // The new lease has not been reported, so it occupies a slot.
-  session.reported.delete(job.id)
   const text = JSON.stringify(shown(job))
   const bytes = Buffer.byteLength(text)
   if (bytes > sizes.spec && Buffer.byteLength(JSON.stringify(job.spec)) > sizes.spec) {
@@ -109,6 +108,7 @@ function assign(edge: WorkerEdge, session: Session, job: ClaimedJob): boolean {
       releaseJob(edge, session, job)
     },
     round: undefined,
+    place: undefined,
   }
   edge.timerWheel.add(limits.reservation, ready)
   session.ready.push(ready)

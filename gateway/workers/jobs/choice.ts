@@ -89,6 +89,7 @@ export function choose(
   }
   if (!first) return undefined
   first.served = ++candidates.served
-  for (const { claimants } of first.listened) if (claimants.delete(first)) claimants.add(first)
+  for (const { claimants } of first.listened)
+    if (claimants.size > 1 && claimants.delete(first)) claimants.add(first)
   return first
 }

@@ -43,8 +43,7 @@ export function removeEndedLease(
 ): void {
   const held = session.held.get(job_id)
   if (!held || (token !== undefined && held.token !== undefined && held.token !== token)) return
-  session.held.delete(job_id)
-  session.reported.delete(job_id)
+  session.release(job_id)
   edge.previews.end(job_id, token)
   void edge.logs.end(job_id, token)
   if (session.closed) return

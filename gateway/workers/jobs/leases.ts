@@ -70,7 +70,7 @@ async function leasesOf(edge: WorkerEdge, session: Session, id: string): Promise
 }
 
 function keep(edge: WorkerEdge, session: Session, { job_id, queue, session_id }: Lease): void {
-  session.held.set(job_id, {
+  session.hold(job_id, {
     until: leaseUntil(edge, edge.world.settings.timing.lease),
     heard: edge.world.monotonic(),
     queue,

@@ -36,12 +36,16 @@ interface Promised {
   readonly job_id: string
   readonly session: Session
 }
+/** A slot of a session that is reserved for a job. */
+interface Reservation extends Task {
+  readonly session: Session
+}
 /**
  * A project's state on this gateway: its sessions by interest, its reserved jobs, and its orders.
  */
 export interface OfferSubscription extends Candidates {
-  /** The sessions for which jobs are reserved, by job id. */
-  readonly promised: Map<string, Session>
+  /** The reserved slots by job id. A slot is freed when its task is due. */
+  readonly promised: Map<string, Reservation>
   /** The orders that merge the offers of several shards, by queue and capability. */
   readonly orders: Map<string, Order<JobHeader, Promised>>
   /** Time of the last announcement of demand. */
@@ -192,7 +196,7 @@ function orderOf(
     fits: (job) => subscription.promised.has(job.id) || hasRoom(subscription, group, job, now()),
     take: (job, again) => {
       const session =
-        subscription.promised.get(job.id) ??
+        subscription.promised.get(job.id)?.session ??
         (again ? undefined : choose(subscription, group, job, now()))
       if (!session) return undefined
       reserve(edge, subscription, session, job.id)
@@ -227,12 +231,20 @@ function remindIdle(
  * @returns whether there was a reserved slot.
  */
 export function unreserve(edge: WorkerEdge, session: Session, job_id: string): boolean {
-  const reservation = session.reserved.get(job_id)
-  if (!reservation) return false
+  if (session.promised === 0) return false
+  const { promised } = subscriptionOf(edge, session.project)
+  const reservation = promised.get(job_id)
+  if (reservation?.session !== session) return false
   edge.timerWheel.remove(reservation)
-  session.reserved.delete(job_id)
-  subscriptionOf(edge, session.project).promised.delete(job_id)
+  promised.delete(job_id)
+  session.promised--
   return true
+}
+/** Frees the reserved slots of a session. */
+export function unreserveAll(edge: WorkerEdge, session: Session): void {
+  if (session.promised === 0) return
+  for (const [job_id, reservation] of subscriptionOf(edge, session.project).promised)
+    if (reservation.session === session) unreserve(edge, session, job_id)
 }
 
 function reserve(
@@ -242,15 +254,17 @@ function reserve(
   job_id: string,
 ): void {
   unreserve(edge, session, job_id)
-  const reservation: Task = {
+  const reservation: Reservation = {
+    session,
     due: () => {
       unreserve(edge, session, job_id)
       handleCapacityGain(edge, session)
     },
     round: undefined,
+    place: undefined,
   }
-  subscription.promised.set(job_id, session)
-  session.reserved.set(job_id, reservation)
+  subscription.promised.set(job_id, reservation)
+  session.promised++
   edge.timerWheel.add(limits.reservation, reservation)
 }
 
