@@ -2,10 +2,10 @@
  * Changes of rows that are held in memory until a flush writes them to the tables (S1 to S3 of
  * `store.ts`).
  *
- * Invariant: a removed entry of a cache is empty. V8 replaces the table of a `Map` when the table is
- * full, and the old table references the entries until a full garbage collection. It therefore
- * keeps only keys and empty entries in memory, as in `TransientMap`.
+ * Invariant: a removed entry of a cache is empty, and after many removals the entries move to
+ * another `Map`. Removed rows are therefore not kept in memory, as in `TransientMap`.
  */
+import { copyOf, isWorthMoving } from '../protocol/rules/transient-map.ts'
 
 /** Options of a table's cache. */
 interface CacheOptions<V> {
@@ -62,7 +62,9 @@ interface Cached<V> {
  * the copy that `edit` returns.
  */
 export class WriteBackCache<V> implements Buffered {
-  readonly #rows = new Map<string, Cached<V>>()
+  #rows = new Map<string, Cached<V>>()
+  /** Number of removals since the entries moved to another map. */
+  #removals = 0
   /** The entries that wait to be written, in the order of their changes, and removed entries. */
   #dirty: Cached<V>[] = []
   #waiting = 0
@@ -142,6 +144,7 @@ export class WriteBackCache<V> implements Buffered {
   }
   #remove(cached: Cached<V>): void {
     this.#rows.delete(cached.key)
+    this.#removals++
     cached.value = cached.before = undefined
     this.#clean(cached)
   }
@@ -170,8 +173,12 @@ export class WriteBackCache<V> implements Buffered {
       if (changes && !soon) this.#remove(cached)
       else this.#clean(cached)
     }
-    if (this.#rows.size - this.#waiting <= this.#most) return
-    for (const cached of this.#rows.values()) if (!cached.dirty) this.#remove(cached)
+    if (this.#rows.size - this.#waiting > this.#most)
+      for (const cached of this.#rows.values()) if (!cached.dirty) this.#remove(cached)
+    if (isWorthMoving(this.#removals, this.#rows.size)) {
+      this.#rows = copyOf(this.#rows)
+      this.#removals = 0
+    }
   }
   keep(): void {
     for (const cached of this.#changed) {

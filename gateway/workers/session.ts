@@ -12,6 +12,7 @@
  *     the socket return to their queues.
  */
 import type { JobHeader } from '../../protocol/jobs/rows.ts'
+import { TransientMap } from '../../protocol/rules/transient-map.ts'
 import type { ClaimedJob } from '../../protocol/workers/socket.ts'
 import type { Connection } from './connection.ts'
 import { isEligible, type PreparedFilters } from './jobs/eligible.ts'
@@ -21,7 +22,7 @@ import type { Task } from './timer-wheel.ts'
  * A lease that the gateway counts for the session. It is counted until the time `until`, unless it
  * is renewed. Times are those of `World.monotonic`.
  */
-interface Held {
+export interface Held {
   /**
    * The lease token. Absent when the lease was granted before this connection: such leases are read
    * from the view, which does not have the tokens.
@@ -152,10 +153,10 @@ export class Session {
   beating: Task | undefined
   /** Number of slots that are reserved for jobs. Changed by `jobs/offers.ts`. */
   promised = 0
-  #held: Map<string, Held> | undefined
+  #held: TransientMap<string, Held> | undefined
   /** Number of held jobs that are reported. */
   #reported = 0
-  #reports: Map<string, (string | undefined)[]> | undefined
+  #reports: TransientMap<string, (string | undefined)[]> | undefined
 
   constructor({
     id,
@@ -186,12 +187,12 @@ export class Session {
     return this.connection.grant.project
   }
   /** The counted leases by job id. */
-  get held(): ReadonlyMap<string, Held> {
+  get held(): Pick<TransientMap<string, Held>, 'get' | 'has' | 'keys'> {
     return this.#held ?? NO_LEASES
   }
   /** Counts a lease, instead of an earlier lease of the same job. */
   hold(job_id: string, lease: Held): void {
-    this.#held ??= new Map()
+    this.#held ??= new TransientMap()
     if (this.#held.get(job_id)?.reported) this.#reported--
     this.#held.set(job_id, lease)
   }
@@ -210,8 +211,8 @@ export class Session {
    * The reports that are not decided yet, by job and lease. The values are the message ids that are
    * acknowledged with the decision.
    */
-  get reports(): Map<string, (string | undefined)[]> {
-    return (this.#reports ??= new Map())
+  get reports(): TransientMap<string, (string | undefined)[]> {
+    return (this.#reports ??= new TransientMap())
   }
   /** Number of leases. */
   get leases(): number {
@@ -222,7 +223,7 @@ export class Session {
     return this.leases - this.#reported
   }
 }
-const NO_LEASES: ReadonlyMap<string, Held> = new Map()
+const NO_LEASES = new TransientMap<string, Held>()
 
 /**
  * Maximum delay in milliseconds at which an expected claim counts as prompt. A worker near the

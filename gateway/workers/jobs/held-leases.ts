@@ -8,7 +8,7 @@ import { queueOfLease } from '../../../protocol/jobs/lease-token.ts'
 import type { AddressOf } from '../../../protocol/queries/owners.ts'
 import type { ClaimedJob } from '../../../protocol/workers/socket.ts'
 import { queueNamed, queueOf, sendCommand, type WorkerEdge } from '../edge.ts'
-import type { Session } from '../session.ts'
+import type { Held, Session } from '../session.ts'
 import { handleCapacityGain } from './offers.ts'
 
 /** A job whose lease has lapsed (see `removeExpired`), and the address of its queue. */
@@ -59,7 +59,8 @@ export function removeExpired(edge: WorkerEdge, session: Session): Lapsed[] {
   const now = edge.world.monotonic()
   const silent = now - edge.world.settings.timing.lease * 1000
   const lapsed: Lapsed[] = []
-  for (const [job_id, { until, heard, token, queue }] of session.held) {
+  for (const job_id of session.held.keys()) {
+    const { until, heard, token, queue } = session.held.get(job_id) as Held
     if (until > now) continue
     removeEndedLease(edge, session, job_id)
     const name = token === undefined ? queue : queueOfLease(token)

@@ -13,6 +13,7 @@
 import { isRefusal } from '../../../protocol/errors.ts'
 import type { Take } from '../../../protocol/internal.ts'
 import type { JobHeader } from '../../../protocol/jobs/rows.ts'
+import { TransientMap } from '../../../protocol/rules/transient-map.ts'
 import { matchingKeyOf } from '../../../protocol/subjects.ts'
 import type { Offer, OfferReply } from '../../../protocol/workers/messages.ts'
 import { andThen, type MaybePromise } from '../../maybe-promise.ts'
@@ -45,7 +46,7 @@ interface Reservation extends Task {
  */
 export interface OfferSubscription extends Candidates {
   /** The reserved slots by job id. A slot is freed when its task is due. */
-  readonly promised: Map<string, Reservation>
+  readonly promised: TransientMap<string, Reservation>
   /** The orders that merge the offers of several shards, by queue and capability. */
   readonly orders: Map<string, Order<JobHeader, Promised>>
   /** Time of the last announcement of demand. */
@@ -243,8 +244,8 @@ export function unreserve(edge: WorkerEdge, session: Session, job_id: string): b
 /** Frees the reserved slots of a session. */
 export function unreserveAll(edge: WorkerEdge, session: Session): void {
   if (session.promised === 0) return
-  for (const [job_id, reservation] of subscriptionOf(edge, session.project).promised)
-    if (reservation.session === session) unreserve(edge, session, job_id)
+  for (const job_id of subscriptionOf(edge, session.project).promised.keys())
+    unreserve(edge, session, job_id)
 }
 
 function reserve(
@@ -310,7 +311,7 @@ function subscriptionOf(edge: WorkerEdge, project: string): OfferSubscription {
   const subscription: OfferSubscription = {
     interests: new Map(),
     served: 0,
-    promised: new Map(),
+    promised: new TransientMap(),
     orders: new Map(),
     announced: 0,
     again: false,
