@@ -1,6 +1,6 @@
 /** Pauses, repetitions, time limits and back-offs on a manual clock. */
 import t from 'tap'
-import { atMost, backoffMs, every, sleep } from '../../gateway/timing.ts'
+import { atMost, backoffMs, every, sleep, WorkInProgress } from '../../gateway/timing.ts'
 
 function clock() {
   let now = 0
@@ -72,3 +72,40 @@ t.test('a back-off doubles up to its last pause', async (t) => {
     [1000, 2000, 4000, 8000, 10_000, 10_000],
   )
 })
+
+t.test('work in progress settles when the earlier work has ended', async (t) => {
+  const work = new WorkInProgress()
+  await work.settled()
+  const [first, second, third] = [open(), open(), open()]
+  const seen: string[] = []
+  t.equal(work.add(first.promise), first.promise)
+  void work.add(second.promise)
+  const early = work.settled().then(() => seen.push('early'))
+  void work.add(third.promise)
+  const late = work.settled().then(() => seen.push('late'))
+  third.end()
+  first.fail()
+  await Promise.allSettled([first.promise, third.promise])
+  t.same(seen, [], 'the second is open')
+  second.end()
+  await Promise.all([early, late])
+  t.same(seen.sort(), ['early', 'late'])
+
+  const fourth = open()
+  void work.add(fourth.promise)
+  const latest = work.settled().then(() => seen.push('latest'))
+  await Promise.all([first.promise.catch(() => {}), second.promise])
+  t.equal(seen.includes('latest'), false)
+  fourth.end()
+  await latest
+})
+/** Returns a promise and functions that settle it. */
+function open() {
+  let end = () => {}
+  let fail = () => {}
+  const promise = new Promise<void>((resolve, reject) => {
+    end = resolve
+    fail = () => reject(new Error('failed'))
+  })
+  return { promise, end: () => end(), fail: () => fail() }
+}
