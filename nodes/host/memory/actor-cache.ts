@@ -23,6 +23,7 @@ import {
   replayPast,
   restoreInstance,
 } from './actor-instance.ts'
+import { EvictedActors } from './evicted.ts'
 import { ActorHistory } from './past.ts'
 
 /** Assumed maximum delay of a message in milliseconds: twice the default `BATON_DEADLINE`. */
@@ -72,11 +73,7 @@ export class ActorCache {
    * Actors that entered memory, or changed, since the checkpointer found them idle (`rest`).
    */
   readonly #active = new TransientMap<string, ActorInstance>()
-  /**
-   * Recently evicted actors, by key: the time of the eviction in monotonic milliseconds, and the
-   * revision of the snapshot.
-   */
-  readonly #evicted = new Map<string, { readonly at: number; readonly revision: number }>()
+  readonly #evicted = new EvictedActors(MAX_MESSAGE_DELAY_MS)
   /** Actors that are being read, by key. */
   readonly #reads = new Map<string, Promise<ActorInstance>>()
   readonly #parts: CacheParts
@@ -201,15 +198,9 @@ export class ActorCache {
    */
   evict(instance: ActorInstance): void {
     const { key, revision } = instance
-    const now = this.#deps.clock.elapsed()
     this.#instances.delete(key)
     this.#active.delete(key)
-    this.#evicted.delete(key)
-    this.#evicted.set(key, { at: now, revision })
-    for (const [key, { at }] of this.#evicted) {
-      if (now - at < MAX_MESSAGE_DELAY_MS) break
-      this.#evicted.delete(key)
-    }
+    this.#evicted.add(key, revision, this.#deps.clock.elapsed())
   }
   /**
    * Whether a command's claim that its actor is new (`born`) can be trusted. The command can be up
@@ -219,7 +210,7 @@ export class ActorCache {
   trustsNew(address: Address): boolean {
     return (
       this.#deps.clock.elapsed() - this.#takenOverAt >= MAX_MESSAGE_DELAY_MS &&
-      !this.#evicted.has(actorKey(address))
+      this.#evicted.revisionOf(actorKey(address)) === undefined
     )
   }
   /**
@@ -261,7 +252,7 @@ export class ActorCache {
         if (made) return made
         // A partitioned server may act as the leader for some time, and lacks newer snapshots. A
         // read that is older than the snapshot of an evicted actor is therefore repeated.
-        const older = (read?.revision ?? 0) < (this.#evicted.get(key)?.revision ?? 0)
+        const older = (read?.revision ?? 0) < (this.#evicted.revisionOf(key) ?? 0)
         if (older && (!this.#parts.isWanted() || clock.elapsed() >= until))
           throw new Error('the snapshot read is older than the stored snapshot')
         if (older) await new Promise<void>((again) => clock.later(ACTOR_LOAD_MS.pause, again))
