@@ -156,9 +156,9 @@ export const sendCommand = <K extends 'queue' | 'worker' | 'environment', N exte
   edge.pending.add(sendUntracked(edge, grant, to, name, input, edge.world.newCommandId()))
 
 /**
- * Sends a command like `sendCommand`, but without adding it to `pending`, which the caller must do. An
- * exception is logged and returned as the refusal `internal`, so that callers handle only one kind
- * of failure.
+ * Sends a command like `sendCommand`, but does not add it to `pending`, which the caller must do.
+ * An exception is logged and returned as the refusal `internal`, so that callers handle only one
+ * kind of failure.
  */
 export function sendUntracked<
   K extends 'queue' | 'worker' | 'environment',

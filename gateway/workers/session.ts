@@ -187,7 +187,7 @@ export class Session {
     return this.connection.grant.project
   }
   /** The counted leases by job id. */
-  get held(): Pick<TransientMap<string, Held>, 'get' | 'has' | 'keys'> {
+  get held(): Pick<TransientMap<string, Held>, 'get' | 'keys'> {
     return this.#held ?? NO_LEASES
   }
   /** Counts a lease, instead of an earlier lease of the same job. */
