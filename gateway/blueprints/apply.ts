@@ -31,6 +31,7 @@ import { resolveProvider } from '../commands/environments/providers.ts'
 import type { Identity as CallIdentity } from '../http/idempotency.ts'
 import type { Prepare, Prepared } from '../prepare.ts'
 import { executeChanges, locateRefusal, refuseRows } from './execute.ts'
+import { withoutHiddenDrift } from './hidden-channels.ts'
 import { blueprintId, type Hold, prepareWhileHeld } from './hold.ts'
 import { bindingsOf, presentOf } from './present.ts'
 import { refusePlan } from './validate.ts'
@@ -115,14 +116,14 @@ async function planned(
   origin: Origin,
   request: ApplyRequest,
 ): Promise<Plan | Refusal> {
-  const present = await presentOf(edge, scopeId(edge, call), request)
+  const present = await presentOf(edge, scopeId(edge, call), request, call.caller)
   if (isRefusal(present)) return present
   const plan = planOf(request, present)
   if (isRefusal(plan)) return plan
   return (
     refuseRows(edge, call, commandsOf(plan)) ??
     (await refusePlan(edge, call, origin, [...plan.changes, ...plan.pruned])) ??
-    plan
+    (await withoutHiddenDrift(edge.world, scopeId(edge, call), call.caller, plan))
   )
 }
 
