@@ -128,7 +128,7 @@ async function planned(
 }
 
 const shownChange = (
-  { resource_type, key, action, resource_id, fields, drift }: PlannedChange,
+  { resource_type, key, action, resource_id, fields, drift, omitted }: PlannedChange,
   ids: Readonly<Record<string, string>>,
   include: ReadonlySet<Included>,
 ): Change => {
@@ -140,6 +140,7 @@ const shownChange = (
     ...(id !== undefined && id !== '' && { resource_id: id }),
     ...(include.has('plan') && { fields }),
     ...(include.has('drift') && { drift }),
+    ...(include.has('plan') && omitted.length > 0 && { omitted }),
   }
 }
 function resultOf(

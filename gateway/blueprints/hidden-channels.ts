@@ -76,6 +76,8 @@ export async function withoutHiddenDrift(
   if (changed) return locateRefusal(changed, refuse('not_found'))
   return {
     ...plan,
-    changes: plan.changes.map((change) => (isHidden(change) ? { ...change, drift: [] } : change)),
+    changes: plan.changes.map((change) =>
+      isHidden(change) ? { ...change, drift: [], omitted: [] } : change,
+    ),
   }
 }

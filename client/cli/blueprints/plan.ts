@@ -114,14 +114,18 @@ const resourceLine = ({ resource_type, key }: Pick<Binding, 'resource_type' | 'k
   `${resource_type} ${escaped(key)}`
 
 function changeLines(change: Change, texts: boolean): string[] {
-  const { action, fields = [], drift = [] } = change
+  const { action, fields = [], drift = [], omitted = [] } = change
   const driftLines = drift.map(
     ({ field, to }) => `    ! drift: ${field} was changed outside of the blueprint to ${shown(to)}`,
   )
-  if (action === 'unchanged' && driftLines.length === 0) return []
+  const omittedLines = omitted.map(
+    (field) => `    ? ${field} is not named any more and stays; an empty value removes it`,
+  )
+  if (action === 'unchanged' && driftLines.length + omittedLines.length === 0) return []
   return [
     `  ${SIGNS[action]} ${resourceLine(change)}`,
     ...driftLines,
+    ...omittedLines,
     ...(action === 'created' ? [] : fields.flatMap((field) => fieldLines(field, texts))),
   ]
 }
