@@ -13,6 +13,7 @@ import { getOwn } from '../../protocol/lookup.ts'
 import { reservedTags } from '../../protocol/naming.ts'
 import { patch } from '../../protocol/patch.ts'
 import type { HoldEvent, ProjectCommands, Reserved } from '../../protocol/projects/configuration.ts'
+import { takenHandle } from '../../protocol/workflows/handle.ts'
 import type { Workflow, WorkflowEvent, workflows } from '../../protocol/workflows/rows.ts'
 import type { Cause, Decision } from '../actor.ts'
 import { changeOf } from '../configuration.ts'
@@ -48,7 +49,7 @@ export function createWorkflow(
       'The reservation of the handle has expired; send the request again.',
     )
   if (Object.values(state.workflows).some(({ workflow }) => workflow.handle === handle))
-    return refuse('already_exists', { field: 'handle', handle })
+    return takenHandle(handle)
   const now = timestamp(cause.at)
   const workflow: Workflow = {
     id,

@@ -31,6 +31,7 @@ import { resolveProvider } from '../commands/environments/providers.ts'
 import type { Identity as CallIdentity } from '../http/idempotency.ts'
 import type { Prepare, Prepared } from '../prepare.ts'
 import { executeChanges, locateRefusal, refuseRows } from './execute.ts'
+import { withoutHiddenDrift } from './hidden-drift.ts'
 import { blueprintId, type Hold, prepareWhileHeld } from './hold.ts'
 import { bindingsOf, presentOf } from './present.ts'
 import { refusePlan } from './validate.ts'
@@ -115,19 +116,19 @@ async function planned(
   origin: Origin,
   request: ApplyRequest,
 ): Promise<Plan | Refusal> {
-  const present = await presentOf(edge, scopeId(edge, call), request)
+  const present = await presentOf(edge, scopeId(edge, call), request, call.caller)
   if (isRefusal(present)) return present
   const plan = planOf(request, present)
   if (isRefusal(plan)) return plan
   return (
     refuseRows(edge, call, commandsOf(plan)) ??
     (await refusePlan(edge, call, origin, [...plan.changes, ...plan.pruned])) ??
-    plan
+    (await withoutHiddenDrift(edge.world, scopeId(edge, call), call.caller, plan))
   )
 }
 
 const shownChange = (
-  { resource_type, key, action, resource_id, fields, drift }: PlannedChange,
+  { resource_type, key, action, resource_id, fields, drift, omitted }: PlannedChange,
   ids: Readonly<Record<string, string>>,
   include: ReadonlySet<Included>,
 ): Change => {
@@ -139,6 +140,7 @@ const shownChange = (
     ...(id !== undefined && id !== '' && { resource_id: id }),
     ...(include.has('plan') && { fields }),
     ...(include.has('drift') && { drift }),
+    ...(include.has('plan') && omitted.length > 0 && { omitted }),
   }
 }
 function resultOf(

@@ -3,12 +3,14 @@
  * numbers of resources, the uniqueness of workflow handles in the organization, and the needs of
  * protected agents of other blueprints.
  */
+
 import type { PlannedChange } from '../../protocol/blueprints/plan.ts'
 import type { Identity } from '../../protocol/blueprints/stored.ts'
 import { resourceFacts } from '../../protocol/blueprints/types.ts'
-import { isRefusal, type Refusal, refuse } from '../../protocol/errors.ts'
+import { isRefusal, type Refusal } from '../../protocol/errors.ts'
 import { isId } from '../../protocol/ids.ts'
 import { limitedTypes, refuseBeyondLimit } from '../../protocol/projects/limits.ts'
+import { takenHandle } from '../../protocol/workflows/handle.ts'
 import type { Edge } from '../call.ts'
 import { handleOf } from '../commands/workflows/handle.ts'
 import { locateRefusal } from './execute.ts'
@@ -62,8 +64,7 @@ async function refusedHandles(
   if (isRefusal(holders)) return holders
   for (const [index, { change, handle }] of workflows.entries()) {
     const holder = holders[index] ?? project
-    if (used.has(handle) || holder !== project)
-      return locateRefusal(change, refuse('already_exists', { field: 'handle', handle }))
+    if (used.has(handle) || holder !== project) return locateRefusal(change, takenHandle(handle))
     used.add(handle)
   }
   return undefined

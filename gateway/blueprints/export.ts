@@ -21,6 +21,7 @@ import { isRefusal, type Refusal } from '../../protocol/errors.ts'
 import { getOwn } from '../../protocol/lookup.ts'
 import { slug } from '../../protocol/naming.ts'
 import type { LocalContext } from '../listing.ts'
+import { withoutHiddenChannels } from './hidden-channels.ts'
 import { allResources, bindingsOf, boundResources } from './present.ts'
 
 /**
@@ -84,9 +85,12 @@ function inputOf(
   return input as ResourceInput
 }
 
-/** Exports the resources of a project, or of the blueprint with the given identity. */
+/**
+ * Exports the resources of a project, or of the blueprint with the given identity, without private
+ * channels that the caller may not see.
+ */
 export async function exportResources(
-  { world, directory, project = '' }: LocalContext,
+  { world, directory, caller, project = '' }: LocalContext,
   { namespace, blueprint_key }: Identity,
 ): Promise<Export | Refusal> {
   const reading = { world, directory }
@@ -100,9 +104,11 @@ export async function exportResources(
   const configuration = await directory.project(project)
   if (isRefusal(configuration)) return configuration
   const { agents } = configuration
-  const resources = isPart
+  const found = isPart
     ? await boundResources(reading, project, bindings)
     : await allResources(reading, project)
+  if (isRefusal(found)) return found
+  const resources = await withoutHiddenChannels(world, project, caller, found)
   if (isRefusal(resources)) return resources
   const byType = new Map<ResourceTypeName, KnownResource[]>()
   for (const one of resources) {

@@ -19,8 +19,10 @@ import { resourceFacts } from '../../protocol/blueprints/types.ts'
 import { isRefusal, type Refusal } from '../../protocol/errors.ts'
 import { getOwn } from '../../protocol/lookup.ts'
 import { isSystemToolkit } from '../../protocol/toolkits/schema.ts'
+import type { Caller } from '../auth/authenticate.ts'
 import type { Edge } from '../call.ts'
 import { concurrently } from '../timing.ts'
+import { withoutHiddenChannels } from './hidden-channels.ts'
 
 type Reading = Pick<Edge, 'world' | 'directory'>
 /** Types whose resources are separate actors. */
@@ -227,11 +229,15 @@ const referredIds = (request: ApplyRequest): string[] =>
     }),
   )
 
-/** Reads everything that the plan of a request depends on. */
+/**
+ * Reads everything that the plan of a request depends on. Private channels of other blueprints, or
+ * of none, are omitted if the caller may not see them, so they are neither described nor adopted.
+ */
 export async function presentOf(
   reading: Reading,
   project: string,
   request: ApplyRequest,
+  caller: Caller,
 ): Promise<Present | Refusal> {
   const { directory } = reading
   const identity = identityOf(request)
@@ -266,7 +272,16 @@ export async function presentOf(
     bindings.filter((binding) => isSameIdentity(binding, identity)),
   )
   if (isRefusal(bound)) return bound
-  const resources = unique([...byName, ...secrets, ...owned, ...bound])
+  const isBound = ({ binding }: KnownResource): boolean =>
+    binding !== undefined && isSameIdentity(binding, identity)
+  const others = await withoutHiddenChannels(
+    reading.world,
+    project,
+    caller,
+    owned.filter((one) => !isBound(one)),
+  )
+  if (isRefusal(others)) return others
+  const resources = unique([...byName, ...secrets, ...owned.filter(isBound), ...others, ...bound])
   const types = new Map(resources.map(({ id, type }) => [id, type]))
   return {
     bindings: reconciled(bindings, resources),

@@ -2,22 +2,41 @@
 import { driftOf } from '../../protocol/blueprints/compare.ts'
 import { isPublished } from '../../protocol/blueprints/resources.ts'
 import type { DriftItem } from '../../protocol/blueprints/schema.ts'
-import { type Identity, identityOf } from '../../protocol/blueprints/stored.ts'
+import {
+  type Identity,
+  type InternalBinding,
+  identityOf,
+} from '../../protocol/blueprints/stored.ts'
 import { isRefusal, type Refusal } from '../../protocol/errors.ts'
 import { type LocalContext, type LocalQuery, localQuery } from '../listing.ts'
 import { shownBindings } from './apply.ts'
 import { exportResources } from './export.ts'
+import { hiddenChannels } from './hidden-channels.ts'
 import { bindingsOf, boundResources, hashIn } from './present.ts'
 
 const namesFurther = (include: readonly string[] | undefined): boolean =>
   include?.includes('further_types') === true
+/** Returns the bindings without those of private channels that the caller may not see. */
+async function visibleBindings(
+  { world, caller, project = '' }: LocalContext,
+  bindings: readonly InternalBinding[],
+): Promise<InternalBinding[] | Refusal> {
+  const ids = bindings.flatMap(({ resource_type, resource_id }) =>
+    resource_type === 'channel' ? [resource_id] : [],
+  )
+  const hidden = await hiddenChannels(world, project, caller, ids)
+  return isRefusal(hidden) ? hidden : bindings.filter(({ resource_id }) => !hidden.has(resource_id))
+}
 /** Returns the drift of all resources of a blueprint. */
 async function driftItems(
-  { world, directory, project = '' }: LocalContext,
+  context: LocalContext,
   identity: Identity,
 ): Promise<DriftItem[] | Refusal> {
+  const { world, directory, project = '' } = context
   const reading = { world, directory }
-  const bindings = await bindingsOf(reading, project, identity)
+  const all = await bindingsOf(reading, project, identity)
+  if (isRefusal(all)) return all
+  const bindings = await visibleBindings(context, all)
   if (isRefusal(bindings)) return bindings
   const resources = await boundResources(reading, project, bindings)
   if (isRefusal(resources)) return resources
@@ -38,8 +57,10 @@ async function driftItems(
 /** Handlers of the query rows, by row name. */
 export const blueprintQueries: Readonly<Record<string, LocalQuery>> = {
   'blueprint.bindings': localQuery<'blueprint.bindings'>(
-    async ({ world, project = '' }, { namespace, blueprint_key, include }) => {
-      const found = await bindingsOf({ world }, project)
+    async (context, { namespace, blueprint_key, include }) => {
+      const all = await bindingsOf(context, context.project ?? '')
+      if (isRefusal(all)) return all
+      const found = await visibleBindings(context, all)
       if (isRefusal(found)) return found
       return {
         items: shownBindings(

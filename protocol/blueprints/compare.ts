@@ -172,6 +172,27 @@ export function driftOf(known: KnownResource, hash: Hash): FieldDifference[] {
   )
 }
 
+/**
+ * Returns the fields that the last apply set, that still have a value, and that the input omits.
+ * Fields that an empty value cannot remove are not listed.
+ */
+export function omittedFields(
+  known: KnownResource,
+  wanted: Readonly<Record<string, unknown>>,
+): string[] {
+  const { fields, match } = resourceFacts[known.type]
+  return Object.keys(known.binding?.applied ?? {}).filter((field) => {
+    const facts = fields[field]
+    return (
+      facts &&
+      !facts.immutable &&
+      field !== match &&
+      !Object.hasOwn(wanted, field) &&
+      formOf(facts, presentValue(known, field)) !== undefined
+    )
+  })
+}
+
 /** Returns the fields of an input that are present and that `resourceFacts` lists for the type. */
 export function configuredFields(
   type: ResourceTypeName,

@@ -17,6 +17,7 @@ import {
   driftOf,
   type Hash,
   type KnownResource,
+  omittedFields,
 } from './compare.ts'
 import { fixedField, type Requested, renamedToTaken } from './conflicts.ts'
 import { type Found, identify, refuseDuplicates, requestedResources } from './identify.ts'
@@ -38,9 +39,10 @@ export interface Present {
   readonly exists: Referable['exists']
   readonly hash: Hash
 }
-export interface PlannedChange extends Omit<Change, 'fields' | 'drift'> {
+export interface PlannedChange extends Omit<Change, 'fields' | 'drift' | 'omitted'> {
   readonly fields: NonNullable<Change['fields']>
   readonly drift: NonNullable<Change['drift']>
+  readonly omitted: NonNullable<Change['omitted']>
   readonly known?: KnownResource
   readonly steps: readonly Step[]
   /** The binding after the change, without the id of the resource. */
@@ -119,6 +121,7 @@ function planOne(
   if (isRefusal(wanted)) return wanted
   const facts = resourceFacts[type]
   const differences = differencesOf(type, wanted, known, hash)
+  const omitted = known ? omittedFields(known, wanted) : []
   const fixed = known && fixedField(type, wanted, known, differences)
   if (fixed !== undefined)
     return refuse('blueprint_immutable_field', {
@@ -171,6 +174,7 @@ function planOne(
       ...(known && { resource_id: known.id }),
       fields: differences,
       drift: known ? driftOf(known, hash) : [],
+      omitted,
       field,
       steps: [],
       ...more,
@@ -197,6 +201,7 @@ export function changeOfBound(
     action,
     fields: [],
     drift: [],
+    omitted: [],
     field,
     steps: [{ row, body: {} }],
     binding: { ...binding, ...more },

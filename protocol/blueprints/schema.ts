@@ -90,6 +90,13 @@ export const Change = Type.Object({
         'values; only with include=drift',
     }),
   ),
+  omitted: Type.Optional(
+    Type.Array(Type.String(), {
+      description:
+        'Fields that the last apply set and the request omits, if there are any. They keep their ' +
+        'values; only with include=plan',
+    }),
+  ),
 })
 export type Change = Static<typeof Change>
 

@@ -3,6 +3,7 @@
 import { refuse } from '../../../protocol/errors.ts'
 import { getOwn } from '../../../protocol/lookup.ts'
 import type { ClaimEvent, OrganizationCommands } from '../../../protocol/projects/configuration.ts'
+import { takenHandle } from '../../../protocol/workflows/handle.ts'
 import type { Cause, Decision } from '../../actor.ts'
 import type { OrganizationState } from './state.ts'
 
@@ -27,7 +28,7 @@ export function reserve(
   if (getOwn(state.claims, id)) return nothing
   const holder = holderOf(state, handle)
   return holder && holder.project !== project
-    ? refuse('already_exists', { field: 'handle', handle })
+    ? takenHandle(handle)
     : { events: [{ type: 'handle.reserved', id, handle, project }], reply: undefined }
 }
 

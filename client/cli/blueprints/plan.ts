@@ -1,5 +1,7 @@
 /** Shows the plan of a blueprint as text: one line per resource, and its differences per field. */
+import { isSymbol, placeOf } from '../../../protocol/blueprints/references.ts'
 import type { ApplyResult, Binding, Change } from '../../../protocol/blueprints/schema.ts'
+import { resourceFacts } from '../../../protocol/blueprints/types.ts'
 import { isJsonObject } from '../../../protocol/rules/json-object.ts'
 import { below } from '../../../protocol/rules/workflow-check/path.ts'
 import { escapeControls } from '../../plain.ts'
@@ -113,16 +115,37 @@ function fieldLines(
 const resourceLine = ({ resource_type, key }: Pick<Binding, 'resource_type' | 'key'>): string =>
   `${resource_type} ${escaped(key)}`
 
+/**
+ * Returns a difference with a reference such as `{key: tone}` in place of each resource that the
+ * apply will create. The plan has the text `=type/key` there, because the resource has no id yet.
+ */
+function withKeys<T extends { field: string; to?: unknown }>(
+  type: Change['resource_type'],
+  one: T,
+): T {
+  const { refers } = resourceFacts[type].fields[one.field] ?? {}
+  if (!refers || one.to === undefined) return one
+  const reference = (id: unknown): unknown =>
+    isSymbol(id) ? { key: id.slice(placeOf(refers.type, '').length + 1) } : id
+  return { ...one, to: Array.isArray(one.to) ? one.to.map(reference) : reference(one.to) }
+}
+
 function changeLines(change: Change, texts: boolean): string[] {
-  const { action, fields = [], drift = [] } = change
+  const { action, fields = [], drift = [], omitted = [] } = change
   const driftLines = drift.map(
     ({ field, to }) => `    ! drift: ${field} was changed outside of the blueprint to ${shown(to)}`,
   )
-  if (action === 'unchanged' && driftLines.length === 0) return []
+  const omittedLines = omitted.map(
+    (field) => `    ? ${field} is not named any more and stays; an empty value removes it`,
+  )
+  if (action === 'unchanged' && driftLines.length + omittedLines.length === 0) return []
   return [
     `  ${SIGNS[action]} ${resourceLine(change)}`,
     ...driftLines,
-    ...(action === 'created' ? [] : fields.flatMap((field) => fieldLines(field, texts))),
+    ...omittedLines,
+    ...(action === 'created'
+      ? []
+      : fields.flatMap((field) => fieldLines(withKeys(change.resource_type, field), texts))),
   ]
 }
 const counted = (

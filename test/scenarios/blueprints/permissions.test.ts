@@ -237,3 +237,47 @@ t.test('a key of another project reaches no row', async (t) => {
     options,
   )
 })
+
+t.test('a private channel is not described to principals that may not see it', async (t) => {
+  const secret = 'The takeover of a competitor'
+  const member = await keyWith('may-member', 'service.project.edit', 'service.channel.write')
+  const other = await keyWith('may-other', 'service.project.edit', 'service.channel.write')
+  const blueprint = { blueprint_key: 'rooms' }
+  const rooms = (topic: string) => ({
+    ...blueprint,
+    resources: { channels: [{ key: 'deal', name: 'deal', private: true, topic }] },
+  })
+  await s.ok('blueprint.apply', rooms(secret), member)
+  const own = await s.ok('channel.create', { name: 'free', private: true, topic: secret }, member)
+  const detail = { include: ['further_types', 'plan', 'drift'] }
+  for (const key of [viewer, other]) {
+    for (const input of [{}, blueprint])
+      t.notMatch(JSON.stringify(await s.ok('blueprint.export', input, key)), /takeover|"deal"/)
+    t.strictSame((await s.ok('blueprint.drift', { ...blueprint, ...detail }, key))['items'], [])
+    t.strictSame((await s.ok('blueprint.bindings', { ...blueprint, ...detail }, key))['items'], [])
+  }
+  const refusal = await s.refused(
+    'blueprint.apply',
+    { ...rooms('Other'), ...detail, mode: 'preview' },
+    404,
+    'not_found',
+    other,
+  )
+  t.notMatch(JSON.stringify(refusal), /takeover/)
+  const adopting = {
+    blueprint_key: 'adopting',
+    resources: { channels: [{ key: 'free', name: 'free', topic: 'Other' }] },
+    ...detail,
+  }
+  const preview = await s.ok('blueprint.apply', { ...adopting, mode: 'preview' }, other)
+  t.match(preview, { changes: [{ action: 'created' }] })
+  t.notMatch(JSON.stringify(preview), new RegExp(`takeover|${own['id']}`))
+  for (const key of [member, {}]) {
+    t.match(await s.ok('blueprint.export', blueprint, key), {
+      resources: { channels: [{ key: 'deal', topic: secret }] },
+    })
+    t.match(await s.ok('blueprint.drift', { ...blueprint, ...detail }, key), {
+      items: [{ key: 'deal' }],
+    })
+  }
+})

@@ -54,7 +54,10 @@ t.test(
         409,
         'already_exists',
       ),
-      { details: { field: 'handle', handle: 'only-one' } },
+      {
+        details: { field: 'handle', handle: 'only-one' },
+        message: /^Another workflow has the handle "only-one"\./,
+      },
     )
     t.match(
       await s.refused(
@@ -63,7 +66,10 @@ t.test(
         409,
         'already_exists',
       ),
-      { details: { field: 'handle' } },
+      {
+        details: { field: 'handle' },
+        message: /^Another workflow has the handle "only-one"\. Handles are unique in all projects/,
+      },
     )
     await s.ok('workflow.delete', { id })
     t.match(await s.ok('workflow.create', { name: 'Only one', spec: instant() }), {
