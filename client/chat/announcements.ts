@@ -2,6 +2,7 @@
  * Derives the announcements for screen readers: complete answers, new questions, and failed or
  * cancelled turns. Each is announced once.
  */
+import { isolate } from '../isolate.ts'
 import type { Entry } from './entries.ts'
 import { markdownText } from './markdown.ts'
 
@@ -9,17 +10,12 @@ import { markdownText } from './markdown.ts'
  * Returns a function that takes the current entries and returns the announcements that are new
  * since the previous calls. The first call returns none.
  * @param agent returns the name of the session's agent.
- * @param isolate wraps a user's text so that its writing direction does not affect the surrounding
- * words.
  */
-export function announcer(
-  agent: () => string,
-  isolate: (text: string) => string = (text) => text,
-): (entries: readonly Entry[]) => readonly string[] {
+export function announcer(agent: () => string): (entries: readonly Entry[]) => readonly string[] {
   let known: Set<string> | undefined
   return (entries) => {
     const found = entries.flatMap((entry) => {
-      const text = announcementOf(entry, agent(), isolate)
+      const text = announcementOf(entry, agent())
       return text === undefined ? [] : [{ id: `${entry.kind} ${entry.key}`, text }]
     })
     const fresh = known ? found.filter(({ id }) => !known?.has(id)) : []
@@ -28,11 +24,7 @@ export function announcer(
   }
 }
 
-function announcementOf(
-  entry: Entry,
-  agent: string,
-  isolate: (text: string) => string,
-): string | undefined {
+function announcementOf(entry: Entry, agent: string): string | undefined {
   switch (entry.kind) {
     case 'message': {
       const { role, status, content } = entry.message

@@ -234,6 +234,16 @@ t.test('a new entry is announced once', async (t) => {
   ])
 })
 
+t.test('a name does not change the writing direction of its announcement', async (t) => {
+  const transcript = new Transcript()
+  const announcements = announcer(() => 'מנהל')
+  announcements([])
+  transcript.apply(message('m1', 'assistant', [text('Two of three are done.')], 1))
+  t.strictSame(announcements(entriesOf(transcript).entries), [
+    '\u2068מנהל\u2069: Two of three are done.',
+  ])
+})
+
 t.test('times are local, with the date unless it is today', async (t) => {
   const now = Date.parse('2026-01-02T20:00:00Z')
   const berlin = { locale: 'en-GB', timeZone: 'Europe/Berlin' }

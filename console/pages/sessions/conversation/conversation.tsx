@@ -10,7 +10,6 @@ import { Button } from '../../../design/button.tsx'
 import { Empty, Notice, Skeleton } from '../../../design/states.tsx'
 import { may } from '../../../shell/session.ts'
 import { useCommands } from '../../../shell/shortcuts.ts'
-import { isolate } from '../../../text/isolate.ts'
 import { Composer } from './composer.tsx'
 import type { FollowedSession } from './followed.ts'
 import { QuestionView } from './question.tsx'
@@ -92,7 +91,7 @@ export function Conversation({
   const facts = useTurnFacts(project, session_id, transcript.turns.values(), version)
   const name = useRef(agent)
   name.current = agent
-  const announcements = useMemo(() => announcer(() => name.current, isolate), [followed])
+  const announcements = useMemo(() => announcer(() => name.current), [followed])
   useEffect(() => {
     if (!loaded) return
     const fresh = announcements(entries)
