@@ -7,11 +7,12 @@ import type { Entry } from './entries.ts'
 import { markdownText } from './markdown.ts'
 
 /**
- * Returns a function that takes the current entries and returns the announcements that are new
- * since the previous calls. The first call returns none.
+ * Returns a function that takes the current entries and returns one text with the announcements
+ * that are new since the previous calls; empty if there are none. The first call returns none. A
+ * second text in the same moment would replace the first one before it is read.
  * @param agent returns the name of the session's agent.
  */
-export function announcer(agent: () => string): (entries: readonly Entry[]) => readonly string[] {
+export function announcer(agent: () => string): (entries: readonly Entry[]) => string {
   let known: Set<string> | undefined
   return (entries) => {
     const found = entries.flatMap((entry) => {
@@ -20,7 +21,7 @@ export function announcer(agent: () => string): (entries: readonly Entry[]) => r
     })
     const fresh = known ? found.filter(({ id }) => !known?.has(id)) : []
     known = new Set([...(known ?? []), ...found.map(({ id }) => id)])
-    return fresh.map(({ text }) => text)
+    return fresh.map(({ text }) => text).join(' ')
   }
 }
 

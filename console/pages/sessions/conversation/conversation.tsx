@@ -91,11 +91,11 @@ export function Conversation({
   const facts = useTurnFacts(project, session_id, transcript.turns.values(), version)
   const name = useRef(agent)
   name.current = agent
-  const announcements = useMemo(() => announcer(() => name.current), [followed])
+  const announcementOf = useMemo(() => announcer(() => name.current), [followed])
   useEffect(() => {
     if (!loaded) return
-    const fresh = announcements(entries)
-    if (fresh.length > 0) setSaid(fresh.join(' '))
+    const announcement = announcementOf(entries)
+    if (announcement !== '') setSaid(announcement)
   }, [entries, loaded])
   const mayWrite = may('agent.invoke')
   const focus = (): void => field.current?.focus()
