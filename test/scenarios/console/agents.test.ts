@@ -65,6 +65,19 @@ async function tryOut(browser: Browser): Promise<void> {
     await page.close()
   })
 
+  t.test('another mode of the memory context keeps its limit', async (t) => {
+    await s.ok('agent.update', { id, memory_context: { mode: 'index', max_bytes: 512 } })
+    const page = await open(`/p/default/agents/${id}`)
+    await page.getByLabel('Memory at the start of a turn').selectOption('full')
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByText('Saved.').waitFor()
+    t.strictSame((await s.ok('agent.get', { id }))['memory_context'], {
+      mode: 'full',
+      max_bytes: 512,
+    })
+    await page.close()
+  })
+
   t.test('a refused change is explained, and unsaved changes are guarded', async (t) => {
     await s.ok('agent.create', { name: 'Taken' })
     const page = await open(`/p/default/agents/${id}`)
