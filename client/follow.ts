@@ -8,9 +8,9 @@ import type { ChannelEventRecord } from '../protocol/channels/schema.ts'
 import type { LogFilters, RunLogLine, RunLogPage } from '../protocol/jobs/logs.ts'
 import { type ProjectRunEvent, type RunEventRecord, terminal } from '../protocol/runs/schema.ts'
 import type { Client } from './client.ts'
-import { BatonError, reasonOf, requireEventStream } from './errors.ts'
-import { reasonToRepeat } from './transport.ts'
-import { endedBySignal, orAborted, untilAborted, watchdog } from './watchdog.ts'
+import { BatonError } from './errors.ts'
+import { type ReconnectOptions, reconnecting } from './streams/reconnect.ts'
+import { orAborted } from './watchdog.ts'
 
 /**
  * A frame: its cursor (absent from previews), its type and its content. A frame `stream.reset` has
@@ -22,22 +22,14 @@ export interface Frame<T> {
   readonly type: string
   readonly data: T
 }
-export interface FollowOptions {
+export interface FollowOptions extends ReconnectOptions {
   /** Cursor to start after. */
   readonly after?: number
-  readonly signal?: AbortSignal
-  /** Called after every interruption, before the next attempt. */
-  readonly onReconnect?: (reason: string) => void
   /**
    * Called with the id of a frame that was already received. The frame is omitted. A correct server
    * never repeats a frame.
    */
   readonly onRepeat?: (id: number) => void
-  /**
-   * Milliseconds without a byte after which a stream is abandoned; 45 s by default, which is three
-   * of the server's keepalive intervals.
-   */
-  readonly silence?: number
 }
 /** The content of a frame `stream.reset`. `requested` and `resumed_from` are cursors. */
 export interface StreamReset {
@@ -183,73 +175,46 @@ const page = async (client: Client, id: string, after_sequence: number, limit: n
   }
 
 async function* follow<T>(
-  client: Client,
+  { transport }: Client,
   name: keyof Api,
   input: Record<string, unknown>,
   parameter: string,
   options: FollowOptions,
   over: Over,
 ): AsyncGenerator<Frame<T>> {
-  const { transport } = client
-  const { signal, silence = 45_000 } = options
+  const { signal, onRepeat } = options
   const { path, rest } = transport.path(api[name], input)
   let cursor = options.after
-  for (let failures = 0; !signal?.aborted; failures++) {
-    const { url } = transport
-    const watch = watchdog(silence, signal)
-    let reason = 'the server ended the stream'
-    let retryAfter: number | undefined
-    try {
-      const answer = await endedBySignal(transport.fetch)(
-        `${url}${path}${queryOf({ ...rest, [parameter]: cursor })}`,
-        {
-          headers: { ...transport.headers, accept: 'text/event-stream' },
-          signal: watch.signal,
-        },
-      )
-      if (!answer.ok) {
-        ;({ reason, retryAfter } = await reasonToRepeat(transport, url, answer))
-      } else if (answer.body) {
-        requireEventStream(url, answer)
-        const begins = (after: number) => {
-          cursor ??= after
-        }
-        for await (const { id, event = 'message', data } of parsed(
-          answer.body,
-          watch.alive,
-          begins,
-        )) {
-          failures = -1
+  const begins = (after: number): void => {
+    cursor ??= after
+  }
+  yield* reconnecting<Frame<T>>(
+    transport,
+    {
+      request: (signal) => ({
+        path: path + queryOf({ ...rest, [parameter]: cursor }),
+        init: { headers: { ...transport.headers, accept: 'text/event-stream' }, signal },
+      }),
+      async *read(body, { alive, received }) {
+        for await (const { id, event = 'message', data } of parsed(body, alive, begins)) {
+          received()
           const place = id === undefined || id === '' ? undefined : Number(id)
           const content: unknown = JSON.parse(data)
           // Frames after a reset may have cursors that were received before.
           if (event === 'stream.reset') cursor = (content as StreamReset).resumed_from - 1
           else if (place !== undefined && cursor !== undefined && place <= cursor) {
-            options.onRepeat?.(place)
+            onRepeat?.(place)
             continue
           } else cursor = place ?? cursor
           yield { ...(place !== undefined && { id: place }), type: event, data: content as T }
         }
-        if (signal?.aborted) return
-        const ended = over(cursor ?? 0)
-        if (await (signal ? orAborted(ended, signal) : ended)) return
-      }
-    } catch (error) {
-      if (signal?.aborted) return
-      if (error instanceof BatonError && isPermanent(error)) throw error
-      reason = watch.silent() ? `no data received for ${silence / 1000} s` : reasonOf(error)
-      transport.next(url)
-    } finally {
-      watch.stop()
-    }
-    options.onReconnect?.(reason)
-    const pause = transport.pause(Math.min(2000, 50 * 2 ** Math.max(0, failures)), retryAfter)
-    await untilAborted(pause, signal)
-  }
+        const isOver = over(cursor ?? 0)
+        return await (signal ? orAborted(isOver, signal) : isOver)
+      },
+    },
+    options,
+  )
 }
-
-const isPermanent = ({ status, code }: BatonError): boolean =>
-  code === 'unexpected_response' || (status >= 400 && status < 500 && status !== 429)
 
 /** Returns the query string of a request, beginning with `?`; empty if no parameter has a value. */
 function queryOf(parameters: Readonly<Record<string, unknown>>): string {

@@ -5,7 +5,7 @@
  * startup time.
  */
 import { Command } from 'commander'
-import { declareFlags } from '../client/cli/completion.ts'
+import { CommandWithFlags } from '../client/cli/completion.ts'
 import { addHelp, oneLineErrors } from '../client/cli/usage.ts'
 import { addBackupCommands } from './commands/backup-options.ts'
 import { benchmarks, runBench } from './commands/bench.ts'
@@ -52,8 +52,11 @@ const serving = (
   run: (command: Command) => Promise<void>,
   accepts: (setting: string) => boolean = () => true,
 ) => {
-  const command = program
-    .command(name)
+  const flags = settingsTable().filter(({ name }) => accepts(name))
+  const command = new CommandWithFlags(
+    name,
+    flags.map(({ flag }) => flag),
+  )
     .description(description)
     .allowUnknownOption()
     .allowExcessArguments()
@@ -63,11 +66,7 @@ const serving = (
       `\nSettings (flag, environment variable, meaning, default):\n${settings(accepts)}\n`,
     )
     .action(async (_: unknown, __: unknown, command: Command) => run(command))
-  const flags = settingsTable().filter(({ name }) => accepts(name))
-  declareFlags(
-    command,
-    flags.map(({ flag }) => flag),
-  )
+  program.addCommand(command)
 }
 const runNode = async (command: Command, greet: boolean): Promise<void> => {
   const { config } = valid(command, readConfig(process.env, command.args))

@@ -15,7 +15,7 @@ import type {
   Standing,
 } from '../../protocol/sessions/commands.ts'
 import type { SessionEvent } from '../../protocol/sessions/events.ts'
-import type { SessionSeed } from '../../protocol/sessions/rows.ts'
+import type { SessionSeed } from '../../protocol/sessions/requests.ts'
 import { publicSession, type Session } from '../../protocol/sessions/schema.ts'
 import { withVisibility } from '../../protocol/sessions/visibility.ts'
 import type { Cause, Decision } from '../actor.ts'

@@ -6,7 +6,7 @@ import { type Account, Refused, type Service } from './service.ts'
 export interface Page {
   readonly account: Account
   readonly service: Service
-  /** Announces a message to screen readers. */
+  /** Announces a message to screen readers, in place of the previous message. */
   announce(text: string): void
   /** Sets the document title. */
   showTitle(title: string): void

@@ -2,7 +2,7 @@
  * `baton completion`: prints scripts that complete commands, flags and the values of flags in bash,
  * zsh and fish. The scripts are generated from the command definitions.
  */
-import { Argument, type Command, type Option } from 'commander'
+import { Argument, Command, Option } from 'commander'
 import type { Shell } from './shell.ts'
 
 const shells = ['bash', 'zsh', 'fish'] as const
@@ -22,41 +22,49 @@ interface Place {
   readonly flags: readonly Flag[]
 }
 
-/** Flags of commands that read their arguments themselves. All of them have values. */
-const further = new WeakMap<Command, readonly string[]>()
-/** Declares flags with values that a command reads from its arguments, for completion. */
-export const declareFlags = (command: Command, flags: readonly string[]): void => {
-  further.set(command, flags)
+/** A command that reads flags from its arguments. Each of these flags has a value. */
+export class CommandWithFlags extends Command {
+  readonly flags: readonly string[]
+  constructor(name: string, flags: readonly string[]) {
+    super(name)
+    this.flags = flags
+  }
 }
 
-const listed = new WeakMap<Option, readonly string[]>()
-/** Declares the values of an option whose parser checks them, for completion. */
-export const declareChoices = (option: Option, choices: readonly string[]): void => {
-  listed.set(option, choices)
+/**
+ * An option with suggested values. Unlike the choices of an option, they are neither checked nor
+ * part of the help.
+ */
+export class OptionWithSuggestions extends Option {
+  readonly suggestions: readonly string[]
+  constructor(flags: string, description: string, suggestions: readonly string[]) {
+    super(flags, description)
+    this.suggestions = suggestions
+  }
 }
 
 /** Values that contain other characters are not completed, because shells divide or change them. */
 const PLAIN = /^[\w.-]+$/
-const flagOf = (option: Option): Flag[] =>
-  option.long == null
-    ? []
-    : [
-        {
-          names: [option.long, ...(option.short ? [option.short] : [])],
-          valued: option.required,
-          choices: (option.argChoices ?? listed.get(option) ?? []).filter((text) =>
-            PLAIN.test(text),
-          ),
-        },
-      ]
+function flagOf(option: Option): Flag[] {
+  if (option.long == null) return []
+  const choices = option instanceof OptionWithSuggestions ? option.suggestions : option.argChoices
+  return [
+    {
+      names: [option.long, ...(option.short ? [option.short] : [])],
+      valued: option.required,
+      choices: choices?.filter((text) => PLAIN.test(text)) ?? [],
+    },
+  ]
+}
 
 /** Returns the completions for each command path of a program. Hidden commands are omitted. */
 function placesOf(command: Command, path: readonly string[] = []): Place[] {
   const help = command.createHelp()
   const shown = help.visibleCommands(command)
+  const further = command instanceof CommandWithFlags ? command.flags : []
   const flags = [
     ...help.visibleOptions(command).flatMap(flagOf),
-    ...(further.get(command) ?? []).map((name) => ({ names: [name], valued: true, choices: [] })),
+    ...further.map((name) => ({ names: [name], valued: true, choices: [] })),
   ]
   return [
     { path, commands: shown.map((child) => child.name()), flags },

@@ -3,11 +3,11 @@
  * <operation>`. Every new row gets a command without further code.
  */
 import { readFileSync } from 'node:fs'
-import { type Command, InvalidArgumentError, Option } from 'commander'
+import { type Command, InvalidArgumentError, type Option } from 'commander'
 import { api } from '../../protocol/api.ts'
 import { isConditional, isTagged } from '../../protocol/conditional.ts'
 import { type Row, routeOf } from '../../protocol/contract.ts'
-import { declareChoices } from './completion.ts'
+import { OptionWithSuggestions } from './completion.ts'
 import { clientFor, connected, connectionFlags } from './connection/connection.ts'
 import {
   type Field,
@@ -134,12 +134,12 @@ export function optionOf(field: Field): Option {
   ]
     .filter((part) => part !== '')
     .join('; ')
-  const option = new Option(
+  const option = new OptionWithSuggestions(
     `--${reserved ? 'field-' : ''}${kebab(field.name)} ${placeholder(field)}`,
     help,
+    field.choices ?? [],
   )
   option.attributeName = () => keyOf(field)
-  if (field.choices) declareChoices(option, field.choices)
   if (field.required) option.makeOptionMandatory()
   if (field.form === 'boolean') option.preset('true')
   return option.argParser((text: string, before: unknown) => {

@@ -5,21 +5,14 @@
 import type { FieldError } from '../../protocol/errors.ts'
 import type { StreamSubscription } from '../../protocol/streams/rows.ts'
 import type { Client } from '../client.ts'
-import { BatonError, reasonOf, requireEventStream } from '../errors.ts'
-import { reasonToRepeat } from '../transport.ts'
-import { endedBySignal, untilAborted, watchdog } from '../watchdog.ts'
+import { BatonError } from '../errors.ts'
 import { readStream, STREAMS_PATH, type StreamMessage, streamRequest } from './read.ts'
+import { type ReconnectOptions, reconnecting } from './reconnect.ts'
 
 export type { StreamSubscription } from '../../protocol/streams/rows.ts'
 export type { StreamMessage } from './read.ts'
 
-export interface FollowStreamsOptions {
-  readonly signal?: AbortSignal
-  /** Called after every interruption, before the next attempt. */
-  readonly onReconnect?: (reason: string) => void
-  /** Milliseconds without received data until a connection is abandoned; 45,000 by default. */
-  readonly silence?: number
-}
+export type FollowStreamsOptions = ReconnectOptions
 
 /**
  * Follows subscriptions until all of them have been refused or have ended, or `signal` aborts.
@@ -35,7 +28,7 @@ export interface FollowStreamsOptions {
 export async function* followStreams(
   { transport }: Pick<Client, 'transport'>,
   subscriptions: readonly StreamSubscription[],
-  { signal, onReconnect, silence = 45_000 }: FollowStreamsOptions = {},
+  options: FollowStreamsOptions = {},
 ): AsyncGenerator<StreamMessage> {
   const open = new Map(
     subscriptions.map((one) => [
@@ -44,45 +37,31 @@ export async function* followStreams(
     ]),
   )
   if (open.size < subscriptions.length) throw duplicate()
-  for (let failures = 0; open.size > 0 && !signal?.aborted; failures++) {
-    const { url } = transport
-    const watch = watchdog(silence, signal)
-    let reason = 'the server ended the stream'
-    let pause: number | undefined
-    let retryAfter: number | undefined
-    try {
-      const answer = await endedBySignal(transport.fetch)(
-        `${url}${STREAMS_PATH}`,
-        streamRequest([...open.values()], transport.headers, watch.signal),
-      )
-      if (!answer.ok) {
-        ;({ reason, retryAfter } = await reasonToRepeat(transport, url, answer))
-      } else if (answer.body) {
-        requireEventStream(url, answer)
-        for await (const frames of readStream(answer.body, watch.alive, (ms) => (pause = ms)))
+  if (open.size === 0) return
+  yield* reconnecting<StreamMessage>(
+    transport,
+    {
+      request: (signal) => ({
+        path: STREAMS_PATH,
+        init: streamRequest([...open.values()], transport.headers, signal),
+      }),
+      async *read(body, { alive, received, retry }) {
+        for await (const frames of readStream(body, alive, retry))
           for (const frame of frames) {
-            failures = -1
+            received()
             const { subscription, event, cursor } = frame
             const before = open.get(subscription)
             if (before && cursor !== undefined) open.set(subscription, { ...before, after: cursor })
             if (event === 'subscription.refused' || event === 'subscription.ended')
               open.delete(subscription)
             yield frame
+            if (open.size === 0) return true
           }
-      }
-    } catch (error) {
-      if (signal?.aborted) return
-      if (error instanceof BatonError) throw error
-      reason = watch.silent() ? `no data received for ${silence / 1000} s` : reasonOf(error)
-      transport.next(url)
-    } finally {
-      watch.stop()
-    }
-    if (open.size === 0 || signal?.aborted) return
-    onReconnect?.(reason)
-    const ms = pause ?? Math.min(2000, 50 * 2 ** Math.max(0, failures))
-    await untilAborted(transport.pause(ms, retryAfter), signal)
-  }
+        return false
+      },
+    },
+    options,
+  )
 }
 const duplicate = (): BatonError => {
   const fields: FieldError[] = [{ field: 'subscriptions', message: 'have equal ids' }]

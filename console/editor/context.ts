@@ -105,75 +105,92 @@ const KEY =
   /^("(?:[^"\\]|\\.)*"|'[^']*'|[^\s#:,[\]{}&*!|>'"%@`-][^#:]*?|-[^\s#:][^#:]*?)\s*:(?=\s|$)/
 const yamlPlain = (token: string): string => token.trim().replace(/^["']|["']$/g, '')
 
+const DASH = /^-(?:\s+|$)/
+
+const closeDeeper = (stack: Scanned[], column: number): void => {
+  while ((stack.at(-1)?.column ?? 0) > column) stack.pop()
+}
+/**
+ * Enters a line at its first column: closes the levels that have ended, and opens or continues the
+ * lists whose items begin in the line.
+ * @returns the text after the dashes of the items, and its column.
+ */
+function enterLine(
+  stack: Scanned[],
+  text: string,
+  first: number,
+): { readonly rest: string; readonly column: number } {
+  let [rest, column] = [text, first]
+  closeDeeper(stack, column)
+  for (let dash = DASH.exec(rest); dash; dash = DASH.exec(rest)) {
+    const top = stack.at(-1)
+    if (top?.isArray && top.column === column) top.key = String(++top.index)
+    else stack.push(level(true, column))
+    column += dash[0].length
+    rest = rest.slice(dash[0].length)
+    closeDeeper(stack, column)
+  }
+  // The items of a list may have the same column as the members of the object that contains it.
+  const top = stack.at(-1)
+  if (!text.startsWith('-') && top?.isArray && top.column === column) stack.pop()
+  return { rest, column }
+}
+/** Returns the object whose members begin at the column. Opens it if it is not open. */
+function objectAt(stack: Scanned[], column: number): Scanned {
+  const top = stack.at(-1)
+  if (top && !top.isArray && top.column >= column) return top
+  const opened = level(false, column)
+  stack.push(opened)
+  return opened
+}
+
 function yamlContext(text: string, position: number): Context | undefined {
   const stack: Scanned[] = []
   let found: Context | undefined
-  let blockAbove: number | undefined
+  /** The column of the member whose value is a block scalar, within the scalar. */
+  let scalarOf: number | undefined
   let start = 0
   for (const line of text.split('\n')) {
-    const here = position >= start && position <= start + line.length
-    const indent = line.length - line.trimStart().length
+    const lineStart = start
+    start += line.length + 1
+    const isHere = position >= lineStart && position < start
     const isBlank = /^\s*(#|$)/.test(line)
-    if (blockAbove !== undefined && (isBlank || indent > blockAbove)) {
-      if (here) return undefined
-      start += line.length + 1
+    const indent = line.length - line.trimStart().length
+    if (scalarOf !== undefined && (isBlank || indent > scalarOf)) {
+      if (isHere) return undefined
       continue
     }
-    blockAbove = undefined
-    let column = indent
-    let rest = line.slice(indent)
-    const depth = here && isBlank ? position - start : column
-    if (!isBlank || here) {
-      if (here && isBlank) column = depth
-      while (stack.length > 0 && (stack.at(-1)?.column ?? 0) > column) stack.pop()
-      while (/^-(\s|$)/.test(rest)) {
-        let top = stack.at(-1)
-        if (!top?.isArray || top.column !== column) stack.push((top = level(true, column)))
-        else top.key = String(++top.index)
-        const gap = /^-\s*/.exec(rest)?.[0].length ?? 1
-        column += gap
-        rest = rest.slice(gap)
-        while ((stack.at(-1)?.column ?? 0) > column) stack.pop()
-      }
-      const match = KEY.exec(rest)
-      let top = stack.at(-1)
-      if (top?.isArray && top.column === column && !/^\s*-/.test(line)) stack.pop()
-      top = stack.at(-1)
-      const isNew = !top || top.isArray || top.column < column
-      const wordAt = start + column
-      if (match) {
-        if (isNew) stack.push((top = level(false, column)))
-        const name = yamlPlain(match[1] ?? '')
-        const value = rest
-          .slice(match[0].length)
-          .trim()
-          .replace(/\s#.*$/, '')
-        if (top) {
-          top.key = name
-          if (here) {
-            const valueAt = start + line.length - rest.slice(match[0].length).trimStart().length
-            const inValue = position > wordAt + match[0].length - 1
-            if (!inValue) top.key = undefined
-            found = inValue
-              ? snapshot(stack, 'value', Math.min(valueAt, position), false)
-              : snapshot(stack, 'name', wordAt, false)
-            top.key = name
-          }
-          top.members.set(name, value === '' ? undefined : yamlPlain(value))
-        }
-        if (/^[|>]/.test(value)) blockAbove = column
-      } else if (here) {
-        const isItem = top?.isArray === true && /^\s*-/.test(line)
-        // A word without a colon may be the start of a name, or an item of a list of scalars.
-        if (isNew) stack.push((top = level(false, column)))
-        if (top) top.key = undefined
-        found = snapshot(stack, 'name', Math.min(wordAt, position), false)
-        if (isItem && rest === '') found = snapshot(stack, 'name', position, false)
-      }
-    }
-    start += line.length + 1
+    scalarOf = undefined
+    if (isBlank && !isHere) continue
+    const first = isBlank ? position - lineStart : indent
+    const { rest, column } = enterLine(stack, line.slice(indent), first)
+    const wordAt = lineStart + column
+    const [named, key] = KEY.exec(rest) ?? []
+    if (named !== undefined && key !== undefined) {
+      const object = objectAt(stack, column)
+      const after = rest.slice(named.length).trimStart()
+      const value = after.trimEnd().replace(/\s#.*$/, '')
+      object.key = yamlPlain(key)
+      object.members.set(object.key, value === '' ? undefined : yamlPlain(value))
+      if (/^[|>]/.test(value)) scalarOf = column
+      if (isHere)
+        found =
+          position < wordAt + named.length
+            ? nameContext(stack, object, wordAt)
+            : snapshot(stack, 'value', Math.min(start - 1 - after.length, position), false)
+    } else if (isHere)
+      // A word without a colon may be the start of a name, or an item of a list of scalars.
+      found = nameContext(stack, objectAt(stack, column), Math.min(wordAt, position))
   }
   return found
+}
+/** Returns the context of a name in an object. The object has no current member there. */
+function nameContext(stack: readonly Scanned[], object: Scanned, from: number): Context {
+  const { key } = object
+  object.key = undefined
+  const context = snapshot(stack, 'name', from, false)
+  object.key = key
+  return context
 }
 
 /**

@@ -14,6 +14,9 @@ interface Versioned {
   readonly updated_at: string
 }
 
+const withNames = (values: Fields, names: readonly string[]): Fields =>
+  Object.fromEntries(names.map((name) => [name, values[name]]))
+
 /** The edits of a form. `T` are its values. */
 export interface Edits<T> {
   /** The values to show. */
@@ -34,7 +37,7 @@ export interface Edits<T> {
   readonly discard: () => void
   /**
    * Updates the record, unless this would overwrite a value that the person has not seen. In that
-   * case, `conflicts` names the fields.
+   * case, `conflicts` names the fields. Edits that are made during the update are kept.
    * @param name a conditional command (`protocol/conditional.ts`).
    * @returns whether the record was updated.
    * @throws ApiError if the service refuses.
@@ -96,7 +99,15 @@ export function useEdits<R extends Versioned, T extends object>(
       })
       if (saved === undefined) return false
       setSeen(saved as unknown as R)
-      setEdits({})
+      // A field that was edited again during the request stays edited, based on the saved value.
+      const values = valuesOf(saved as unknown as R) as Fields
+      setBases((now) => ({ ...now, ...withNames(values, Object.keys(changes)) }) as Partial<T>)
+      setEdits(
+        (now) =>
+          Object.fromEntries(
+            Object.entries(now).filter(([field, value]) => value !== (edits as Fields)[field]),
+          ) as Partial<T>,
+      )
       return true
     },
   }

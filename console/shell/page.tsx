@@ -1,10 +1,10 @@
 /** The layout of a page: its title, its actions and its content. */
 import type { ComponentChildren } from 'preact'
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
+import { isolate } from '../../client/isolate.ts'
 import { Button } from '../design/button.tsx'
 import type { IconName } from '../design/icons.tsx'
 import { currentUrl } from '../router/router.ts'
-import { isolate } from '../text/isolate.ts'
 import { useCommands } from './shortcuts.ts'
 import { shellText as text } from './text.ts'
 

@@ -4,6 +4,7 @@
  */
 import { signal } from '@preact/signals'
 import { useId, useMemo, useRef, useState } from 'preact/hooks'
+import { isolate } from '../../client/isolate.ts'
 import { Icon, type IconName } from '../design/icons.tsx'
 import { Dialog } from '../design/overlay.tsx'
 import { fillPath } from '../router/match.ts'
@@ -11,7 +12,6 @@ import { pageOfId } from '../router/record-page.ts'
 import { isOfProject } from '../router/route.ts'
 import { go } from '../router/router.ts'
 import { routes } from '../router/routes.ts'
-import { isolate } from '../text/isolate.ts'
 import { rankOf } from './rank.ts'
 
 import { mayOpen, project, projects } from './session.ts'

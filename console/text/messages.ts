@@ -6,7 +6,7 @@
  * Invariant: a user's text does not affect the direction of the sentence around it, because every
  * text value of a sentence is isolated here.
  */
-import { isolate } from './isolate.ts'
+import { isolate } from '../../client/isolate.ts'
 import { type Language, language } from './language.ts'
 
 export { plural } from './plural.ts'

@@ -16,7 +16,7 @@ import {
 import { isId } from '../../protocol/ids.ts'
 import { ingest } from '../../protocol/sessions/check.ts'
 import type { Appended, Defined, Keyed } from '../../protocol/sessions/commands.ts'
-import type { SessionSeed } from '../../protocol/sessions/rows.ts'
+import type { SessionSeed } from '../../protocol/sessions/requests.ts'
 import {
   type AgentTurn,
   type NudgeAck,

@@ -8,7 +8,7 @@ import type { Agent } from '../../protocol/agents/schema.ts'
 import { isRefusal, type Refusal } from '../../protocol/errors.ts'
 import { isId, slotOf } from '../../protocol/ids.ts'
 import type { SessionLocation, Standing } from '../../protocol/sessions/commands.ts'
-import type { SessionSeed } from '../../protocol/sessions/rows.ts'
+import type { SessionSeed } from '../../protocol/sessions/requests.ts'
 import type { Session } from '../../protocol/sessions/schema.ts'
 import type { CapabilityReader } from '../queries/agent-capabilities.ts'
 

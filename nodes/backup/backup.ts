@@ -19,12 +19,8 @@ import { snapshotStream } from '../nats/journal/copy.ts'
 import { createJournal } from '../nats/journal/journal.ts'
 import { createRegistry } from '../nats/journal/registry.ts'
 import type { Nats } from '../nats/server/connect.ts'
-import {
-  ELECTION_TIMEOUT_MS,
-  type Layout,
-  RESTORING,
-  retryOperation,
-} from '../nats/server/provision.ts'
+import { type Layout, RESTORING } from '../nats/server/provision.ts'
+import { ELECTION_TIMEOUT_MS, retryOperation } from '../nats/server/retry-operation.ts'
 import { StartFault } from '../process/fault.ts'
 import { version } from '../version.ts'
 import { type ArchiveWriter, writeArchive } from './archive.ts'

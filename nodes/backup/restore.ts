@@ -19,12 +19,8 @@ import {
 } from '../nats/journal/copy.ts'
 import { createRegistry } from '../nats/journal/registry.ts'
 import type { Nats } from '../nats/server/connect.ts'
-import {
-  ELECTION_TIMEOUT_MS,
-  ensureConfig,
-  RESTORING,
-  retryOperation,
-} from '../nats/server/provision.ts'
+import { ensureConfig, RESTORING } from '../nats/server/provision.ts'
+import { ELECTION_TIMEOUT_MS, retryOperation } from '../nats/server/retry-operation.ts'
 import { StartFault } from '../process/fault.ts'
 import type { Installation } from '../storage/installation.ts'
 import { readArchive } from './archive.ts'

@@ -45,6 +45,21 @@ export interface Condition {
   readonly field: QueryField
   readonly operator: Operator
   readonly value: unknown
+  /** Present if the operator is `$eq`, `$ne` or `$in`. */
+  readonly wanted?: Wanted
+}
+/**
+ * The values to which a condition compares the values of rows, in comparable forms. They are part
+ * of the condition because a list may contain large documents, which would otherwise be serialized
+ * for each row.
+ */
+interface Wanted {
+  /** Whether a missing value is among them. */
+  readonly missing: boolean
+  /** Scalars, and the instants of dates. */
+  readonly scalars: ReadonlySet<unknown>
+  /** Objects and arrays as canonical JSON. */
+  readonly documents: ReadonlySet<string>
 }
 export interface SortField {
   readonly field: QueryField
@@ -105,6 +120,22 @@ function conditionFault(
   return typeof value === 'object' ? { message: 'objects and arrays cannot be ordered' } : undefined
 }
 
+/** Creates a condition from a valid operator and value. */
+function createCondition(field: QueryField, operator: Operator, value: unknown): Condition {
+  if (operator === '$in')
+    return { field, operator, value, wanted: wantedOf(field, value as unknown[]) }
+  const compares = operator === '$eq' || operator === '$ne'
+  return { field, operator, value, ...(compares && { wanted: wantedOf(field, [value]) }) }
+}
+function wantedOf({ type }: QueryField, values: readonly unknown[]): Wanted {
+  const present = values.filter((one) => one !== null).map((one) => comparable(type, one))
+  return {
+    missing: present.length < values.length,
+    scalars: new Set(present.flatMap((one) => ('scalar' in one ? [one.scalar] : []))),
+    documents: new Set(present.flatMap((one) => ('document' in one ? [one.document] : []))),
+  }
+}
+
 function conditionsOf(
   schema: TableSchema,
   filter: NonNullable<QueryRows['filter']>,
@@ -136,7 +167,7 @@ function conditionsOf(
       }
       const fault = conditionFault(field, operator as Operator, value)
       if (fault) faults.push({ field: at, ...fault })
-      else conditions.push({ field, operator: operator as Operator, value })
+      else conditions.push(createCondition(field, operator as Operator, value))
     }
   }
   return { conditions, faults }
@@ -188,41 +219,16 @@ const compared: Readonly<Record<string, (order: number) => boolean>> = {
   $lt: (order) => order < 0,
   $lte: (order) => order <= 0,
 }
-/** The values to which a condition compares the values of rows, in comparable forms. */
-interface Wanted {
-  /** Whether a missing value is among them. */
-  readonly missing: boolean
-  /** Scalars, and the instants of dates. */
-  readonly scalars: ReadonlySet<unknown>
-  /** Objects and arrays as canonical JSON. */
-  readonly documents: ReadonlySet<string>
-}
-/**
- * The comparable forms by condition. A list may contain large documents, so they are not serialized
- * again for each row.
- */
-const wanted = new WeakMap<Condition, Wanted>()
 
-function wantedBy(condition: Condition): Wanted {
-  const known = wanted.get(condition)
-  if (known) return known
-  const { operator, value, field } = condition
-  const all = operator === '$in' && Array.isArray(value) ? (value as unknown[]) : [value]
-  const given = all.filter((one) => one !== null).map((one) => comparable(field.type, one))
-  const made: Wanted = {
-    missing: given.length < all.length,
-    scalars: new Set(given.flatMap((one) => ('scalar' in one ? [one.scalar] : []))),
-    documents: new Set(given.flatMap((one) => ('document' in one ? [one.document] : []))),
-  }
-  wanted.set(condition, made)
-  return made
-}
-
-function equalsOne(condition: Condition, actual: unknown): boolean {
-  const { missing, scalars, documents } = wantedBy(condition)
+/** Whether a value is among the wanted values. */
+function isWanted(
+  { missing, scalars, documents }: Wanted,
+  type: ColumnType,
+  actual: unknown,
+): boolean {
   if (actual === undefined) return missing
   if (typeof actual === 'object' && documents.size === 0) return false
-  const one = comparable(condition.field.type, actual)
+  const one = comparable(type, actual)
   return 'scalar' in one ? scalars.has(one.scalar) : documents.has(one.document)
 }
 
@@ -232,10 +238,10 @@ export function satisfiesCondition(condition: Condition, actual: unknown): boole
     field: { type },
     operator,
     value,
+    wanted,
   } = condition
   if (operator === '$exists') return (actual !== undefined) === value
-  if (operator === '$eq' || operator === '$in') return equalsOne(condition, actual)
-  if (operator === '$ne') return !equalsOne(condition, actual)
+  if (wanted) return isWanted(wanted, type, actual) === (operator !== '$ne')
   return actual !== undefined && compared[operator]?.(compareValues(type, actual, value)) === true
 }
 /** Compares two rows by the sort of a plan. Missing values come last in both directions. */

@@ -9,7 +9,7 @@ import { bodyKey, Closed, Handle, pageOf, paging, runPageOf, Tags, Timestamp } f
 import { command, query } from '../contract.ts'
 import type { Event } from '../entry.ts'
 import type { Patch } from '../patch.ts'
-import { StartWorkflowRun } from '../runs/rows.ts'
+import { StartWorkflowRun } from '../runs/requests.ts'
 import { runAdditions, WorkflowRun } from '../runs/schema.ts'
 import { SavedWarnings, savedAdditions } from './saved-warnings.ts'
 import { checkSpec, Spec } from './spec.ts'

@@ -7,6 +7,7 @@
 
 import type { Attached } from '../../../protocol/sessions/attachments.ts'
 import type { Block } from '../../../protocol/sessions/turns/blocks.ts'
+import { isolate } from '../../isolate.ts'
 import { el } from '../dom.ts'
 import { sizeText } from './describe.ts'
 
@@ -153,19 +154,19 @@ export class Uploads {
       upload.failed = true
       state.className = 'fault'
       state.textContent = error instanceof Error ? error.message : String(error)
-      this.#target.announce(`${file.name} could not be attached: ${state.textContent}`)
+      this.#target.announce(`${isolate(file.name)} could not be attached: ${state.textContent}`)
       return
     }
     // The file was removed during its upload.
     if (removed.signal.aborted) return this.#discard(upload)
     state.textContent = ''
-    this.#target.announce(`${file.name} is attached.`)
+    this.#target.announce(`${isolate(file.name)} is attached.`)
   }
   #remove(upload: Upload): void {
     const index = this.#uploads.indexOf(upload)
     this.#discard(upload)
     this.#hide(upload)
-    this.#target.announce(`${upload.file.name} is removed.`)
+    this.#target.announce(`${isolate(upload.file.name)} is removed.`)
     const next = this.#uploads[index] ?? this.#uploads.at(-1)
     const focused = next?.element.querySelector('button') ?? this.#button
     focused.focus()

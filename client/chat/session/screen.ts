@@ -48,7 +48,7 @@ export class SessionScreen implements Screen {
   )
   readonly #senders: Senders
   readonly #conversation: Conversation
-  readonly #announcements: (entries: readonly Entry[]) => readonly string[]
+  readonly #announcementOf: (entries: readonly Entry[]) => string
   readonly #workspace: WorkspacePanel
   readonly #composer: Composer
   /** Whether a draw is scheduled. */
@@ -72,7 +72,7 @@ export class SessionScreen implements Screen {
       answer: (...given) => this.#answer(...given),
       read: { attachment: (artifact) => service.file(id, artifact), artifact: service.artifact },
     })
-    this.#announcements = announcer(() => this.#conversation.agent)
+    this.#announcementOf = announcer(() => this.#conversation.agent)
     this.#workspace = new WorkspacePanel((name, call) => service.invoke(name, call, signal))
     const transcript = this.#transcript
     const onChange = () => this.#draw()
@@ -169,7 +169,8 @@ export class SessionScreen implements Screen {
     this.#state.textContent = active ? (states[active.status] ?? active.status) : ''
     this.#composer.update()
     this.#earlier.hidden = (this.#firstSequence() ?? 1) <= 1
-    for (const text of this.#announcements(entries)) this.#page.announce(text)
+    const announcement = this.#announcementOf(entries)
+    if (announcement !== '') this.#page.announce(announcement)
     if (follows) scrollTo(0, documentElement.scrollHeight)
     const ended = entries.filter(({ kind }) => kind === 'end').length
     if (this.#ended !== undefined && ended > this.#ended) void this.#readSession()

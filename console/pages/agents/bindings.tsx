@@ -3,6 +3,7 @@
  */
 
 import { useState } from 'preact/hooks'
+import { isolate } from '../../../client/isolate.ts'
 import { type CallReply, call } from '../../api/client.ts'
 import { useQuery } from '../../api/query.ts'
 import { useRefusal } from '../../api/refusal.ts'
@@ -13,7 +14,6 @@ import { Confirm, Dialog, DialogActions } from '../../design/overlay.tsx'
 import { Badge, Empty, Failure, Show } from '../../design/states.tsx'
 import { useChanged } from '../../form/unsaved.ts'
 import { may } from '../../shell/session.ts'
-import { isolate } from '../../text/isolate.ts'
 import { agentsText as text } from './text.ts'
 
 type Binding = CallReply<'agent.bindings'>['items'][number]

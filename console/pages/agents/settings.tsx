@@ -45,6 +45,8 @@ const THRESHOLDS = [
   { value: 'xl', label: text.thresholdXl },
 ]
 
+type Threshold = NonNullable<NonNullable<Agent['compaction_policy']>['threshold']>
+
 const labels = {
   name: text.name,
   description: text.description,
@@ -176,7 +178,8 @@ export function Settings({
             choices={MEMORIES}
             onValue={(value) =>
               set({
-                memory_context: value === '' ? {} : { mode: value as 'index' | 'full' | 'off' },
+                memory_context:
+                  value === '' ? {} : { ...memory, mode: value as 'index' | 'full' | 'off' },
               })
             }
           />
@@ -198,7 +201,7 @@ export function Settings({
               fault={faultOf('compaction_policy.threshold')}
               onValue={(value) =>
                 set({
-                  compaction_policy: { ...policy, threshold: value as 'xs' | 'sm' | 'md' },
+                  compaction_policy: { ...policy, threshold: value as Threshold },
                 })
               }
             />

@@ -1,7 +1,7 @@
 /** Converts the changes of an audit entry to rows, or to one line of text. */
 
+import { isolate } from '../../../client/isolate.ts'
 import type { AuditEntry } from '../../../protocol/projects/rows.ts'
-import { isolate } from '../../text/isolate.ts'
 
 /** A changed attribute. Without `from`, it was not set before. Without `to`, it was removed. */
 export interface ChangeRow {

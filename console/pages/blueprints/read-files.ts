@@ -5,8 +5,8 @@
 import { mergeDocuments, requestOf } from '../../../client/cli/blueprints/documents.ts'
 import { type Fault, faultText, placeText } from '../../../client/cli/blueprints/located.ts'
 import { readDocuments, sourceOf } from '../../../client/cli/blueprints/yaml.ts'
+import { isolate } from '../../../client/isolate.ts'
 import type { ApplyRequest } from '../../../protocol/blueprints/schema.ts'
-import { isolate } from '../../text/isolate.ts'
 
 /** An uploaded file. `path` is relative, with slashes. */
 export interface UploadedFile {

@@ -52,8 +52,11 @@ export function DefinitionEditor({
   /** Path of the definition in requests, such as `spec`. */
   readonly root?: string
   readonly editable: boolean
-  /** Saves the definition. If the service refuses it, the faults are marked in the text. */
-  readonly onSave: (value: unknown) => Promise<void>
+  /**
+   * Saves the definition, and returns its new version. If the service refuses it, the faults are
+   * marked in the text.
+   */
+  readonly onSave: (value: unknown) => Promise<string>
 }) {
   const definition = useDefinition(draftKey, saved, version)
   const [faultCount, setFaultCount] = useState(0)
@@ -68,8 +71,7 @@ export function DefinitionEditor({
     // The editor checks with a delay, so it may not have checked the last change.
     if (faultsOfText(definition.text, language, check).length > 0) return showProblem(text.fixFirst)
     try {
-      await onSave(definition.read())
-      definition.discard()
+      definition.settle(await onSave(definition.read()))
       setReported(none)
       setCompares(false)
     } catch (error) {

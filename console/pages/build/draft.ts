@@ -1,5 +1,5 @@
 /** The text of a definition while it is edited, and its draft in the storage of the browser. */
-import { useState } from 'preact/hooks'
+import { useRef, useState } from 'preact/hooks'
 import { converted, type Language, locate, write } from '../../editor/located.ts'
 import { useDraft } from '../../shell/drafts.ts'
 import { store, stored } from '../../shell/theme.ts'
@@ -39,6 +39,11 @@ export interface DefinitionText {
   setLanguage(language: Language): boolean
   /** Discards the draft. */
   discard(): void
+  /**
+   * Called after `text` was saved as this version. Discards the draft. If the text was changed during
+   * the request, keeps the draft as a change to this version.
+   */
+  settle(version: string): void
   /** Keeps the draft, from now on as a change to the latest saved version. */
   keep(): void
   /** Returns the value of the text; undefined if the text is invalid. */
@@ -53,7 +58,11 @@ export interface DefinitionText {
 export function useDefinition(key: string, saved: unknown, version: string): DefinitionText {
   const [kept, setKept] = useDraft(key)
   const [chosen, setChosen] = useState(preferred)
+  /** The version that was saved here, until it replaces the version `before` of the caller. */
+  const [settled, setSettled] = useState<{ readonly before: string; readonly version: string }>()
   const draft = readDraft(kept)
+  const latest = useRef(draft)
+  latest.current = draft
   const language = draft?.language ?? chosen
   const savedText = write(saved, language)
   const put = (text: string, inLanguage: Language, base: string): void =>
@@ -61,13 +70,14 @@ export function useDefinition(key: string, saved: unknown, version: string): Def
       text === write(saved, inLanguage) ? '' : JSON.stringify({ base, language: inLanguage, text }),
     )
   const text = draft?.text ?? savedText
+  const current = settled?.before === version ? settled.version : version
   return {
     text,
     language,
     savedText,
     isChanged: draft !== undefined,
-    isOutdated: draft !== undefined && draft.base !== version,
-    setText: (next) => put(next, language, draft?.base ?? version),
+    isOutdated: draft !== undefined && draft.base !== current,
+    setText: (next) => put(next, language, draft?.base ?? current),
     setLanguage: (next) => {
       const other = converted(text, language, next)
       if (other === undefined) return false
@@ -77,7 +87,12 @@ export function useDefinition(key: string, saved: unknown, version: string): Def
       return true
     },
     discard: () => setKept(''),
-    keep: () => put(text, language, version),
+    settle: (next) => {
+      const now = latest.current
+      setKept(!now || now.text === text ? '' : JSON.stringify({ ...now, base: next }))
+      setSettled({ before: version, version: next })
+    },
+    keep: () => put(text, language, current),
     read: () => {
       const found = locate(text, language)
       return 'value' in found ? found.value : undefined

@@ -53,7 +53,9 @@ function useUploads(project: string) {
       setFiles((all) => all.filter((file) => file.id !== id))
       await call('artifact.delete', { project, artifact_id: id })
     },
-    clear: () => setFiles([]),
+    /** Removes the files of a sent message from the list. */
+    sent: (sent: readonly ArtifactReference[]): void =>
+      setFiles((all) => all.filter((file) => !sent.includes(file))),
   }
 }
 type Uploads = ReturnType<typeof useUploads>
@@ -159,7 +161,8 @@ export function Composer({
   const { offered, chosen, choose, onKey, setCaret } = useMentions(people, value, setValue, field)
   const follow = (): void => setCaret(field.current?.selectionStart ?? 0)
   const submit = async (): Promise<void> => {
-    const content = value.trim() || uploads.files.map(({ name }) => name).join(', ')
+    const { files } = uploads
+    const content = value.trim() || files.map(({ name }) => name).join(', ')
     if (content === '' || sending || uploads.pending.length > 0) return
     setSending(true)
     setFault(undefined)
@@ -169,10 +172,11 @@ export function Composer({
         id: channel,
         content,
         ...(replyTo !== undefined && { reply_to: replyTo }),
-        ...(uploads.files.length > 0 && { metadata: { artifacts: uploads.files } }),
+        ...(files.length > 0 && { metadata: { artifacts: files } }),
       } as Parameters<typeof call<'channel.send'>>[1])
-      setValue('')
-      uploads.clear()
+      // What was typed and attached while the message was being sent is kept.
+      if (!field.current || field.current.value === value) setValue('')
+      uploads.sent(files)
       onSent(message)
     } catch (error) {
       if (!(error instanceof ApiError)) throw error

@@ -1,6 +1,7 @@
 /** The page of environments: a list with their states, and a dialog that creates one. */
 
 import { useState } from 'preact/hooks'
+import { isolate } from '../../../client/isolate.ts'
 import { call } from '../../api/client.ts'
 import { useList } from '../../api/query.ts'
 import { useRefusal } from '../../api/refusal.ts'
@@ -16,7 +17,6 @@ import { currentUrl, go, setQuery } from '../../router/router.ts'
 import { Page, PageAction, type PageProps } from '../../shell/page.tsx'
 import { rowLink, useRowKeys } from '../../shell/row-keys.ts'
 import { may } from '../../shell/session.ts'
-import { isolate } from '../../text/isolate.ts'
 import { repositoriesOf, states, stateTones } from './state.ts'
 import { environmentsText as text } from './text.ts'
 

@@ -1,6 +1,7 @@
 /** The details of an environment: its owner, its worker, its exclusive use and its repositories. */
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
+import { isolate } from '../../../client/isolate.ts'
 import type { CallReply } from '../../api/client.ts'
 import { useRefusal } from '../../api/refusal.ts'
 import { useSave } from '../../api/save.ts'
@@ -11,7 +12,6 @@ import { Time } from '../../design/time.tsx'
 import { tagLines, tagsOfLines } from '../../form/tag-lines.ts'
 import { useChanged } from '../../form/unsaved.ts'
 import { Who } from '../../people/who.tsx'
-import { isolate } from '../../text/isolate.ts'
 import { stateTones } from './state.ts'
 import { environmentsText as text } from './text.ts'
 

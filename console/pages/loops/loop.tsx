@@ -59,8 +59,9 @@ function Definition({ project, loop }: { readonly project: string; readonly loop
       editable={may('project.edit')}
       onSave={async (value) => {
         const changes = changesOf(saved, value as Authored)
-        await saverOf(loop)('loop.update', { project, id: loop.id, ...changes })
+        const made = await saverOf(loop)('loop.update', { project, id: loop.id, ...changes })
         showDone(buildText.savedPlain)
+        return fingerprint(definitionOf(made))
       }}
     />
   )

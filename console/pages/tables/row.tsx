@@ -1,6 +1,7 @@
 /** The dialogs of one row: a new row, and an existing row with all its values. */
 
 import { useEffect, useState } from 'preact/hooks'
+import { isolate } from '../../../client/isolate.ts'
 import { getOwn } from '../../../protocol/lookup.ts'
 import type { Column, TableSchema } from '../../../protocol/tables/schema.ts'
 import { call } from '../../api/client.ts'
@@ -12,7 +13,6 @@ import { Dialog, DialogActions } from '../../design/overlay.tsx'
 import { Failure, Skeleton } from '../../design/states.tsx'
 import { Time } from '../../design/time.tsx'
 import { Tree } from '../../design/tree.tsx'
-import { isolate } from '../../text/isolate.ts'
 import type { TableRow } from './rows/rows.ts'
 import { type Conflict, saveRow } from './rows/save.ts'
 import { tablesText as text } from './text.ts'

@@ -67,6 +67,7 @@ function Definition({
           expected_version: latest_version,
         })
         showDone(buildText.saved(made.latest_version))
+        return String(made.latest_version)
       }}
     />
   )

@@ -1,4 +1,6 @@
 /** German texts of the frame and of the components that pages share. */
+
+import { isolate } from '../../../client/isolate.ts'
 import type { apiText } from '../../api/text.ts'
 import type { chartText } from '../../chart/text.ts'
 import type { designText } from '../../design/text.ts'
@@ -9,7 +11,6 @@ import type { peopleText } from '../../people/text.ts'
 import type { previewText } from '../../preview/text.ts'
 import type { shellText } from '../../shell/text.ts'
 import type { viewsText } from '../../views/text.ts'
-import { isolate } from '../isolate.ts'
 import { plural } from '../plural.ts'
 
 export const api: typeof apiText = {

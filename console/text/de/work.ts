@@ -1,7 +1,8 @@
 /** German texts of the inbox and the channels. */
+
+import { isolate } from '../../../client/isolate.ts'
 import type { channelsText } from '../../pages/channels/text.ts'
 import type { inboxText } from '../../pages/inbox/text.ts'
-import { isolate } from '../isolate.ts'
 import { plural } from '../plural.ts'
 
 export const inbox: typeof inboxText = {

@@ -11,7 +11,7 @@ import { type LogBatch, type NumberedBatch, positionOf } from '../../../protocol
 import { names, subjects } from '../../../protocol/subjects.ts'
 import type { Bus } from '../../host/ports.ts'
 import { type Nats, REQUEST_TIMEOUT_MS, WRITE_TIMEOUT_MS } from '../server/connect.ts'
-import { retryOperation } from '../server/provision.ts'
+import { retryOperation } from '../server/retry-operation.ts'
 import { directGet, type Message } from './direct-get.ts'
 import { ensureLogs, type LogRetention } from './stream.ts'
 

@@ -192,30 +192,30 @@ t.test('rows never change their order, after any frames', async () => {
 t.test('a new entry is announced once', async (t) => {
   const transcript = new Transcript()
   const announcements = announcer(() => 'Deployer')
-  const announced = (...frames: readonly TranscriptFrame[]): readonly string[] => {
+  const announced = (...frames: readonly TranscriptFrame[]): string => {
     for (const frame of frames) transcript.apply(frame)
     return announcements(entriesOf(transcript).entries)
   }
-  t.strictSame(
+  t.equal(
     announced(
       message('m1', 'user', [text('hi')], 1),
       message('m2', 'assistant', [text('Hello.')], 2),
       turn(1, 'completed'),
     ),
-    [],
+    '',
     'earlier entries are not new',
   )
-  t.strictSame(
+  t.equal(
     announced(
       message('m3', 'user', [text('go')], 3, 2),
       turn(2, 'running'),
       message('m4', 'assistant', [text('Half')], null, 2),
     ),
-    [],
+    '',
     'a message is announced when it is whole',
   )
-  t.strictSame(announced(question('q', 'c', 'pending')), ['Question: May I q?'])
-  t.strictSame(
+  t.equal(announced(question('q', 'c', 'pending')), 'Question: May I q?')
+  t.equal(
     announced(
       message(
         'm4',
@@ -226,12 +226,26 @@ t.test('a new entry is announced once', async (t) => {
       ),
       turn(2, 'completed'),
     ),
-    ['Deployer: Half and half. x'],
+    'Deployer: Half and half. x',
   )
-  t.strictSame(announced(turn(2, 'completed')), [])
-  t.strictSame(announced(message('m5', 'user', [text('break')], 5, 3), turn(3, 'failed')), [
+  t.equal(announced(turn(2, 'completed')), '')
+  t.equal(
+    announced(message('m5', 'user', [text('break')], 5, 3), turn(3, 'failed')),
     'The turn failed.',
-  ])
+  )
+  t.equal(
+    announced(message('m6', 'assistant', [text('I ask.')], 6, 4), question('r', 'd', 'pending')),
+    'Deployer: I ask. Question: May I r?',
+    'what arrives together is announced together',
+  )
+})
+
+t.test('a name does not change the writing direction of its announcement', async (t) => {
+  const transcript = new Transcript()
+  const announcements = announcer(() => 'מנהל')
+  announcements([])
+  transcript.apply(message('m1', 'assistant', [text('Two of three are done.')], 1))
+  t.equal(announcements(entriesOf(transcript).entries), '\u2068מנהל\u2069: Two of three are done.')
 })
 
 t.test('times are local, with the date unless it is today', async (t) => {

@@ -10,7 +10,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { parse } from 'yaml'
 import { addClientCommands } from '../../../client/cli/commands.ts'
-import { declareFlags } from '../../../client/cli/completion.ts'
+import { CommandWithFlags } from '../../../client/cli/completion.ts'
 import { resolveNames } from '../../../client/cli/names.ts'
 import { formatReply, isFormat, itemsOf } from '../../../client/cli/output.ts'
 import { addHelp, oneLineErrors } from '../../../client/cli/usage.ts'
@@ -176,7 +176,7 @@ async function completionOf(shell: string, program = new Command('baton')): Prom
 
 t.test('bash completes commands and flags', async (t) => {
   const program = new Command('baton')
-  declareFlags(program.command('node'), ['--port', '--log-level'])
+  program.addCommand(new CommandWithFlags('node', ['--port', '--log-level']))
   const script = await completionOf('bash', program)
   const file = join(t.testdir({}), 'baton.bash')
   writeFileSync(

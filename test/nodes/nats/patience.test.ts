@@ -3,7 +3,7 @@
  * reason, and finally reports what to check.
  */
 import t from 'tap'
-import { retryOperation } from '../../../nodes/nats/server/provision.ts'
+import { retryOperation } from '../../../nodes/nats/server/retry-operation.ts'
 import { StartFault } from '../../../nodes/process/fault.ts'
 import { silentLog } from '../../support/memory.ts'
 

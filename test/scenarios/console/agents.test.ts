@@ -65,6 +65,44 @@ async function tryOut(browser: Browser): Promise<void> {
     await page.close()
   })
 
+  t.test('what is typed while the settings are saved stays an unsaved change', async (t) => {
+    const page = await open(`/p/default/agents/${id}`)
+    const gate: { open?: () => void } = {}
+    const opened = new Promise<void>((done) => {
+      gate.open = done
+    })
+    await page.route(`**/agents/${id}*`, async (route) => {
+      if (route.request().method() === 'PATCH') await opened
+      await route.continue()
+    })
+    const field = page.getByLabel('Description')
+    await field.fill('One')
+    await page.keyboard.press('Control+s')
+    await field.fill('One and two')
+    gate.open?.()
+    await page.getByText('Saved.').waitFor()
+    t.match(await s.ok('agent.get', { id }), { description: 'One' })
+    t.equal(await field.inputValue(), 'One and two')
+    t.equal(await page.getByText('Now stored:').count(), 0, 'it is no conflict')
+    await page.keyboard.press('Control+s')
+    await page.getByRole('button', { name: 'Discard the changes' }).waitFor({ state: 'detached' })
+    t.match(await s.ok('agent.get', { id }), { description: 'One and two' })
+    await page.close()
+  })
+
+  t.test('another mode of the memory context keeps its limit', async (t) => {
+    await s.ok('agent.update', { id, memory_context: { mode: 'index', max_bytes: 512 } })
+    const page = await open(`/p/default/agents/${id}`)
+    await page.getByLabel('Memory at the start of a turn').selectOption('full')
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByText('Saved.').waitFor()
+    t.strictSame((await s.ok('agent.get', { id }))['memory_context'], {
+      mode: 'full',
+      max_bytes: 512,
+    })
+    await page.close()
+  })
+
   t.test('a refused change is explained, and unsaved changes are guarded', async (t) => {
     await s.ok('agent.create', { name: 'Taken' })
     const page = await open(`/p/default/agents/${id}`)

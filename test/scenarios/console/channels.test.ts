@@ -142,6 +142,29 @@ async function tryOut(browser: Browser): Promise<void> {
     await page.close()
   })
 
+  t.test('what is written while a message is being sent is kept', async (t) => {
+    const page = await open(`/p/default/channels/${id}`)
+    const gate: { open?: () => void } = {}
+    const opened = new Promise<void>((done) => {
+      gate.open = done
+    })
+    await page.route(/\/messages(\?|$)/, async (route) => {
+      if (route.request().method() === 'POST') await opened
+      await route.continue()
+    })
+    await composer(page).fill('The first half')
+    await composer(page).press('Enter')
+    await composer(page).fill('The second half')
+    await dropFiles(composer(page), [{ name: 'late.txt', type: 'text/plain', content: 'x' }])
+    await page.getByText('late.txt').waitFor()
+    gate.open?.()
+    await timeline(page).getByText('The first half').waitFor()
+    t.equal(await composer(page).inputValue(), 'The second half')
+    await page.getByRole('button', { name: 'Remove late.txt' }).click()
+    await composer(page).fill('')
+    await page.close()
+  })
+
   t.test('a file that is removed before sending is deleted', async (t) => {
     const page = await open(`/p/default/channels/${id}`)
     await dropFiles(composer(page), [{ name: 'mistake.txt', type: 'text/plain', content: 'x' }])

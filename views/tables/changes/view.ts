@@ -11,7 +11,7 @@ import type { ChangeReader } from '../../../protocol/streams/queries.ts'
 import { type Arm, defineView } from '../../define-view.ts'
 import type { Store } from '../../store.ts'
 import { channelGet, channelRow } from '../channels/channels.ts'
-import { sessionAccess } from '../sessions/lists.ts'
+import { sessionAccess } from '../sessions/access.ts'
 import { inReadableSession, viewerValues } from '../sessions/visibility.ts'
 
 const note: Arm = (store, place) => {

@@ -1,13 +1,11 @@
 /**
- * Reads sessions, with their messages, turns and nudges, and decides who may read a session. A
- * deleted or expired session has only its tombstone and its turns, without content.
+ * Reads sessions, with their messages, turns and nudges. A deleted or expired session has only its
+ * tombstone and its turns, without content.
  */
 
-import { channelOfKey } from '../../../protocol/channels/exchange.ts'
 import type { Viewer } from '../../../protocol/channels/schema.ts'
 import { timestamp } from '../../../protocol/common.ts'
 import { type Refusal, refuse } from '../../../protocol/errors.ts'
-import type { ViewQueries } from '../../../protocol/queries/views.ts'
 import {
   type AgentTurn,
   agentTurn,
@@ -44,7 +42,7 @@ import {
 import type { Store, Value } from '../../store.ts'
 import { type CompactionNote, recordOf, type SessionRow, sessionRow } from './sessions.ts'
 import { costOf } from './turns.ts'
-import { interactionVisibleTo, viewerValues, visibleTo } from './visibility.ts'
+import { viewerValues, visibleTo } from './visibility.ts'
 
 const missing = (resource: string): Refusal =>
   refuse('not_found', { resource }, `There is no such ${resource} in this project.`)
@@ -55,61 +53,6 @@ interface Of {
 type Found<T> = T | Refusal
 const found = (store: Store, project: number, { session_id }: Of): SessionRow | undefined =>
   sessionRow(store, project, session_id)
-
-/**
- * Returns the access of a viewer. `known`: the session, turn or interaction exists. `closed`: it
- * exists, but the viewer may not read it. `restricted`: the session is private. `channel`: the
- * channel that the session belongs to.
- */
-export function sessionAccess(
-  store: Store,
-  project: number,
-  { of, viewer }: ViewQueries['session_access']['input'],
-): { known: boolean; closed: boolean; restricted: boolean; channel?: string } {
-  if ('interaction_id' in of) return interactionAccess(store, project, of, viewer)
-  const select = `SELECT s.session_key, s.private, ${visibleTo('s')} AS visible FROM`
-  const known = store.one<{ session_key: string; private: number; visible: number }>(
-    'session_id' in of
-      ? `${select} sessions s WHERE s.id = ? AND s.project = ?`
-      : `${select} session_turns t JOIN sessions s ON s.n = t.session WHERE t.id = ? AND t.project = ?`,
-    ...viewerValues(viewer),
-    'session_id' in of ? of.session_id : of.turn_id,
-    project,
-  )
-  const channel = known && channelOfKey(known.session_key)
-  return {
-    known: known !== undefined,
-    closed: known?.visible === 0,
-    restricted: known?.private === 1,
-    ...(channel !== undefined && { channel }),
-  }
-}
-/**
- * Returns the reply of `sessionAccess` for an interaction. The interaction is closed to a viewer
- * who may not read its session, unless the viewer is a target or reviewer. An interaction that
- * belongs to a session is `restricted`.
- */
-function interactionAccess(
-  store: Store,
-  project: number,
-  { interaction_id, names }: { readonly interaction_id: string; readonly names: readonly string[] },
-  viewer: Viewer,
-): { known: boolean; closed: boolean; restricted: boolean } {
-  const known = store.one<{ session: string | null; visible: number }>(
-    `SELECT i.session, ${interactionVisibleTo('i', names)} AS visible
-     FROM interactions i
-     WHERE i.id = ? AND i.project = ?`,
-    ...viewerValues(viewer),
-    ...names,
-    interaction_id,
-    project,
-  )
-  return {
-    known: known !== undefined,
-    closed: known?.visible === 0,
-    restricted: typeof known?.session === 'string',
-  }
-}
 
 /**
  * Returns a session, or `not_found` if the project has no such session. The gateway adds the number

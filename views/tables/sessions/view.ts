@@ -1,11 +1,11 @@
 /** The view of agent sessions: messages, turns, interactions and nudges. */
 import { defineView } from '../../define-view.ts'
+import { sessionAccess } from './access.ts'
 import {
   messagesOfSession,
   messagesOfTurn,
   nudgeGet,
   nudgeList,
-  sessionAccess,
   sessionGet,
   sessionList,
   turnGet,

@@ -1,6 +1,7 @@
 /** The main facts of a run below its title, and the reason for its failure. */
 
 import type { ComponentChildren } from 'preact'
+import { isolate } from '../../../../client/isolate.ts'
 import { Button } from '../../../design/button.tsx'
 import { CopyButton } from '../../../design/copy.tsx'
 import { Notice } from '../../../design/states.tsx'
@@ -8,7 +9,6 @@ import { Duration, Time } from '../../../design/time.tsx'
 import { Who } from '../../../people/who.tsx'
 import { setQuery } from '../../../router/router.ts'
 import { formatNumber } from '../../../text/format.ts'
-import { isolate } from '../../../text/isolate.ts'
 import { StatusBadge } from '../status.tsx'
 import { runsText } from '../text.ts'
 import { hasEnded, type StepView } from './data/fold.ts'

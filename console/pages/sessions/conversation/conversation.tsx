@@ -10,7 +10,6 @@ import { Button } from '../../../design/button.tsx'
 import { Empty, Notice, Skeleton } from '../../../design/states.tsx'
 import { may } from '../../../shell/session.ts'
 import { useCommands } from '../../../shell/shortcuts.ts'
-import { isolate } from '../../../text/isolate.ts'
 import { Composer } from './composer.tsx'
 import type { FollowedSession } from './followed.ts'
 import { QuestionView } from './question.tsx'
@@ -92,11 +91,11 @@ export function Conversation({
   const facts = useTurnFacts(project, session_id, transcript.turns.values(), version)
   const name = useRef(agent)
   name.current = agent
-  const announcements = useMemo(() => announcer(() => name.current, isolate), [followed])
+  const announcementOf = useMemo(() => announcer(() => name.current), [followed])
   useEffect(() => {
     if (!loaded) return
-    const fresh = announcements(entries)
-    if (fresh.length > 0) setSaid(fresh.join(' '))
+    const announcement = announcementOf(entries)
+    if (announcement !== '') setSaid(announcement)
   }, [entries, loaded])
   const mayWrite = may('agent.invoke')
   const focus = (): void => field.current?.focus()

@@ -1,11 +1,11 @@
 /** The editor of an object: a form if its members are declared, otherwise a field for JSON. */
 
 import { useState } from 'preact/hooks'
+import { isolate } from '../../../../../client/isolate.ts'
 import { getOwn } from '../../../../../protocol/lookup.ts'
 import type { FieldFault } from '../../../../api/client.ts'
 import { Button } from '../../../../design/button.tsx'
 import { SelectField, TextArea, TextField } from '../../../../design/field.tsx'
-import { isolate } from '../../../../text/isolate.ts'
 import { readObject, readValue, writeObject, writeValue } from './json.ts'
 import { actionText as text } from './text.ts'
 

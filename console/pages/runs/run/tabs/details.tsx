@@ -1,12 +1,12 @@
 /** The facts of a run, and links to related records. */
 
 import type { ComponentChildren } from 'preact'
+import { isolate } from '../../../../../client/isolate.ts'
 import { useList } from '../../../../api/query.ts'
 import { CopyButton } from '../../../../design/copy.tsx'
 import { Time } from '../../../../design/time.tsx'
 import { Tree } from '../../../../design/tree.tsx'
 import { formatBytes, formatNumber } from '../../../../text/format.ts'
-import { isolate } from '../../../../text/isolate.ts'
 import { StatusBadge } from '../../status.tsx'
 import { runsText } from '../../text.ts'
 import type { LiveRun, RunDetail } from '../data/live-run.ts'

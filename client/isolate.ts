@@ -1,6 +1,6 @@
 /**
  * Prevents a user's text in a sentence from changing the order of the sentence by its writing
- * direction. The text is put between Unicode isolate characters (UAX #9).
+ * direction. The text is put between Unicode isolate characters (UAX #9). Uses no Node modules.
  */
 
 /** Characters that control the direction of text, except isolates. */
@@ -20,8 +20,8 @@ function isBalanced(text: string): boolean {
 
 /**
  * Wraps a user's text in isolate characters, so that its direction does not affect the sentence
- * around it. `messages` does this for values inserted into sentences. Elements with the class
- * `user-text` do not need it.
+ * around it. Text that has an element for itself does not need it, if the element isolates its
+ * content. In the console, `messages` isolates the values in sentences.
  */
 export function isolate(text: string): string {
   if (ASCII.test(text)) return text
