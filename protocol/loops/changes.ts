@@ -7,7 +7,7 @@ import { getOwn } from '../lookup.ts'
 import { checkLoop } from './check.ts'
 import type { CreateLoop, UpdateLoop } from './rows.ts'
 import { type Authored, authoring, httpHandle, type Loop, triggerKey } from './schema.ts'
-import { missingSecret, unknownTriggerFaults } from './secrets.ts'
+import { missingSecret, triggerSettingsFaults } from './secrets.ts'
 
 /** The fields of a stored loop on which the rules depend. */
 type StoredLoop = Authored & Pick<Loop, 'agent_id' | 'settings' | 'status'>
@@ -65,7 +65,7 @@ export function changeFaults(
   return [
     ...(checked ? checkLoop(whole) : []),
     ...(changedStatus(record, change) === 'active' && !hasSteps(whole) ? [needsSteps] : []),
-    ...unknownTriggerFaults(whole.triggers, change.settings, { ...record, placeholders }),
+    ...triggerSettingsFaults(whole.triggers, change.settings, { ...record, placeholders }),
     ...placeholders.filter((key) => !stored.has(key)).map(missingSecret),
     ...unsignedHandles(record, change, secrets),
   ]

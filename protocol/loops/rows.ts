@@ -12,7 +12,7 @@ import { checkLoop } from './check.ts'
 import { checkBudget } from './credits.ts'
 import { LoopRun, RunSource } from './run.ts'
 import { authoring, Loop, loopStatuses, metadata } from './schema.ts'
-import { checkNewSecrets, unknownTriggerFaults } from './secrets.ts'
+import { checkNewSecrets, triggerSettingsFaults } from './secrets.ts'
 
 const name = Type.String({ minLength: 1, maxLength: 160 })
 const CreateLoop = Closed({
@@ -32,7 +32,7 @@ export type UpdateLoop = Static<typeof UpdateLoop>
 
 const checkCreate = (body: CreateLoop) => [
   ...checkLoop(body),
-  ...unknownTriggerFaults(body.triggers, body.settings),
+  ...triggerSettingsFaults(body.triggers, body.settings),
   ...checkNewSecrets(body.settings),
 ]
 const checkUpdate = ({ status, ...besides }: UpdateLoop) =>

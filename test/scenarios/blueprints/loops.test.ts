@@ -34,7 +34,14 @@ t.test('a preview returns the refusals of loops that depend on the stored loop',
   t.strictSame(await refusedFields({ steps: nap, triggers, ...signed('inn') }), [
     'resources.loops[0].settings.http_triggers.inn',
   ])
+  const misspelt = { settings: { http_triggers: { in: { secrte: 'a secret of it' } } } }
+  t.strictSame(await refusedFields({ steps: nap, triggers, ...misspelt }), [
+    'resources.loops[0].settings.http_triggers.in.secrte',
+  ])
   await apply(loop({ steps: nap, triggers, ...signed('in') }), identity)
+  t.strictSame(await refusedFields(misspelt), [
+    'resources.loops[0].settings.http_triggers.in.secrte',
+  ])
   const renamed = [{ kind: 'http', key: 'out', ...handle }]
   t.strictSame(await refusedFields({ triggers: renamed }), ['resources.loops[0].triggers[0].key'])
   t.strictSame(await refusedFields({ triggers: renamed, ...signed('out', '[redacted]') }), [
