@@ -345,3 +345,24 @@ t.test('lists and records agree after a restart', async (t) => {
   for (const record of after)
     t.strictSame(await s.ok('environment.get', { environment_id: record['id'] }), record)
 })
+
+t.test('actions are called by their names of earlier releases', async (t) => {
+  const { id: environment_id } = await create({ name: 'earlier' })
+  const { id: role } = await s.ok('role.create', {
+    name: 'Publisher',
+    permissions: ['service.project.view', 'actions.execute.environment.artifact.publish'],
+  })
+  const bot = await s.ok('principal.create', { name: 'publisher', role_ids: [role] })
+  const made = await s.ok('key.create', { name: 'publisher', principal_id: bot['id'] })
+  const as = { key: String(made['key']) }
+  const [publish, download] = ['environment.artifacts.publish', 'environment.artifacts.download']
+  const call = { action_name: publish, environment_id, input: { path: 'a' }, timeout_seconds: 1 }
+  const { run_id: id } = await s.ok('action.invoke', call, as)
+  const { items } = await s.ok('run.jobs', { id })
+  t.match(items, [{ action_name: 'environment.artifact.publish' }], 'the current name is stored')
+  await s.ok('run.cancel', { id })
+  await s.refused('action.invoke', { ...call, action_name: download }, 403, 'permission_denied', as)
+  t.match(await s.ok('catalog.action', { action_name: download }), {
+    name: 'environment.artifact.download',
+  })
+})
