@@ -143,6 +143,24 @@ t.test('a name belongs to one environment of a project, or of an owner', async (
   t.match(await create({ project: other, name: 'shared' }), { name: 'shared' })
 })
 
+t.test('an owner is the id of a principal', async (t) => {
+  const { id: environment_id } = await create({ name: 'owned' })
+  const calls = [
+    ['environment.create', { name: 'other' }],
+    ['environment.acquire_matching', { name: 'other' }],
+    ['environment.update', { environment_id }],
+    ['environment.attach', { name: 'other' }],
+  ] as const
+  for (const [name, input] of calls)
+    for (const owned_by of ['Ann', 'ann@example.org', 'role_viewer', 'user_'])
+      t.match(await s.refused(name, { ...input, owned_by }, 400, 'bad_request'), {
+        details: { fields: [{ field: 'owned_by', actual: owned_by }] },
+      })
+  t.match(await s.ok('environment.update', { environment_id, owned_by: 'agt_1' }), {
+    owned_by: 'agt_1',
+  })
+})
+
 t.test('concurrent changes of owners leave each name with one environment', async (t) => {
   const owners = ['user_1', 'user_2', 'user_3']
   const all = await Promise.all(
