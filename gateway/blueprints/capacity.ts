@@ -1,15 +1,18 @@
 /**
  * Checks the rules of a plan that also depend on resources outside of the blueprint: the maximum
- * numbers of resources, the uniqueness of workflow handles in the organization, and the needs of
- * protected agents of other blueprints.
+ * numbers of resources, the uniqueness of the handles of workflows and HTTP triggers in the
+ * organization, and the needs of protected agents of other blueprints.
  */
 import type { PlannedChange } from '../../protocol/blueprints/plan.ts'
 import type { Identity } from '../../protocol/blueprints/stored.ts'
 import { resourceFacts } from '../../protocol/blueprints/types.ts'
 import { isRefusal, type Refusal, refuse } from '../../protocol/errors.ts'
 import { isId } from '../../protocol/ids.ts'
+import { refuseTakenHandle } from '../../protocol/loops/handles.ts'
+import { httpHandle, type Trigger } from '../../protocol/loops/schema.ts'
 import { limitedTypes, refuseBeyondLimit } from '../../protocol/projects/limits.ts'
 import type { Edge } from '../call.ts'
+import { refuseForeignHandles } from '../commands/loops/reservations.ts'
 import { handleOf } from '../commands/workflows/handle.ts'
 import { locateRefusal } from './execute.ts'
 
@@ -69,6 +72,40 @@ async function refusedHandles(
   return undefined
 }
 
+/** Returns the triggers that a change of a loop sets; undefined if it sets none. */
+function triggersOf({ resource_type, steps }: PlannedChange): readonly Trigger[] | undefined {
+  const { rows } = resourceFacts.loop
+  const step = steps.find(({ row }) => row === rows?.create || row === rows?.change)
+  return resource_type === 'loop'
+    ? (step?.body['triggers'] as readonly Trigger[] | undefined)
+    : undefined
+}
+/** Returns the refusal for the first HTTP trigger whose handle another loop has or gets. */
+async function refusedTriggerHandles(
+  edge: Edge,
+  changes: readonly PlannedChange[],
+): Promise<Refusal | undefined> {
+  const saved = changes.flatMap((change) => {
+    const triggers = triggersOf(change)
+    return triggers ? [{ change, triggers }] : []
+  })
+  const releases = (loop_id: string, handle: string) =>
+    saved.some(
+      ({ change, triggers }) =>
+        change.known?.id === loop_id && !triggers.some((one) => httpHandle(one) === handle),
+    )
+  const used = new Set<string>()
+  for (const { change, triggers } of saved) {
+    const refused = await refuseForeignHandles(edge, change.known?.id, triggers, releases)
+    if (refused) return locateRefusal(change, refused)
+    const handles = triggers.flatMap((trigger) => httpHandle(trigger) ?? [])
+    const taken = handles.find((handle) => used.has(handle))
+    if (taken !== undefined) return locateRefusal(change, refuseTakenHandle(taken))
+    for (const handle of handles) used.add(handle)
+  }
+  return undefined
+}
+
 /**
  * Returns the refusal for the first toolkit or skill that the plan would delete although a
  * protected agent needs it.
@@ -105,6 +142,7 @@ export async function refuseByCapacity(
   return (
     (await refusedNumbers(edge, project, created)) ??
     (await refusedHandles(edge, project, created)) ??
+    (await refusedTriggerHandles(edge, changes)) ??
     (await refusedDeletions(edge, project, changes, requester))
   )
 }

@@ -55,3 +55,32 @@ t.test('a preview returns the refusals of loops that depend on the stored loop',
     ['resources.loops[0].status'],
   )
 })
+
+t.test('a preview refuses handles of triggers that another loop has', async (t) => {
+  const identity = { blueprint_key: 'handles' }
+  const nap = [{ id: 'nap', kind: 'sleep', config: { duration: '0' } }]
+  const loop = (key: string, http_handle: string) => ({
+    key,
+    name: `Handle ${key}`,
+    steps: nap,
+    triggers: [{ kind: 'http', key: 'in', config: { http_handle } }],
+  })
+  const { id: foreign } = await s.ok('loop.create', loopBody(loop('foreign', 'handle-foreign')))
+  const both = async (...loops: Open[]) => {
+    const preview = { ...identity, mode: 'preview' }
+    const expected = { details: { resource_type: 'loop', field: 'http_handle' } }
+    t.match(await refused({ loops }, 409, 'already_exists', preview), expected)
+    t.match(await refused({ loops }, 409, 'already_exists', identity), expected)
+  }
+  await both(loop('a', 'handle-foreign'))
+  await both(loop('a', 'handle-a'), loop('b', 'handle-a'))
+  const { items } = await s.ok('loop.list')
+  t.notMatch(JSON.stringify(items), /Handle [ab]/, 'a refused apply changes nothing')
+  await apply({ loops: [loop('a', 'handle-a')] }, identity)
+  await apply({ loops: [loop('a', 'handle-a')] }, { ...identity, mode: 'preview' })
+  await both(loop('a', 'handle-foreign'))
+  const moved = { loops: [loop('a', 'handle-new'), loop('b', 'handle-a')] }
+  await apply(moved, { ...identity, mode: 'preview' })
+  await s.ok('loop.delete', { id: foreign })
+})
+const loopBody = ({ key: _, ...body }: Open): Open => body
