@@ -1,8 +1,9 @@
 /**
  * Checks the rules of a plan that also depend on resources outside of the blueprint: the maximum
- * numbers of resources, the uniqueness of the handles of workflows and HTTP triggers in the
- * organization, and the needs of protected agents of other blueprints.
+ * numbers of resources, the uniqueness of the names of roles in the project and of the handles of
+ * workflows and HTTP triggers in the organization, and the needs of protected agents of other blueprints.
  */
+import { hasRoleName } from '../../protocol/access/roles.ts'
 import type { PlannedChange } from '../../protocol/blueprints/plan.ts'
 import type { Identity } from '../../protocol/blueprints/stored.ts'
 import { resourceFacts } from '../../protocol/blueprints/types.ts'
@@ -36,6 +37,26 @@ async function refusedNumbers(
       const refused = refuseBeyondLimit(type, count++)
       if (refused) return locateRefusal(change, refused)
     }
+  }
+  return undefined
+}
+
+/** Returns the refusal for the first role whose name is in use in another letter case. */
+async function refusedRoleNames(
+  { directory }: Edge,
+  project: string,
+  created: readonly PlannedChange[],
+): Promise<Refusal | undefined> {
+  const roles = created.filter(({ resource_type }) => resource_type === 'role')
+  if (roles.length === 0) return undefined
+  const known = await directory.project(project)
+  if (isRefusal(known)) return known
+  const used = new Set<string>()
+  for (const change of roles) {
+    const name = String(change.steps[0]?.body['name'])
+    if (hasRoleName(known.roles, name) || used.has(name.toLowerCase()))
+      return locateRefusal(change, refuse('already_exists', { field: 'name', name }))
+    used.add(name.toLowerCase())
   }
   return undefined
 }
@@ -141,6 +162,7 @@ export async function refuseByCapacity(
   const created = changes.filter(({ action }) => action === 'created')
   return (
     (await refusedNumbers(edge, project, created)) ??
+    (await refusedRoleNames(edge, project, created)) ??
     (await refusedHandles(edge, project, created)) ??
     (await refusedTriggerHandles(edge, changes)) ??
     (await refusedDeletions(edge, project, changes, requester))

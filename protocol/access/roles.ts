@@ -15,6 +15,7 @@ import {
   organizationOnly,
   permissions,
   systemRoleById,
+  systemRoleNames,
   systemRoles,
 } from './schema.ts'
 
@@ -65,6 +66,12 @@ export function grantedBy(
 /** Whether a system role or a custom role of the project has this id. */
 export const hasRole = (roles: Roles, id: string): boolean =>
   systemRoleById(id) !== undefined || Object.hasOwn(roles, id)
+
+/** Whether a system role or a custom role of the project has this name, in any letter case. */
+export const hasRoleName = (roles: Roles, name: string): boolean =>
+  [...systemRoleNames, ...Object.values(roles).map((role) => role.name)].some(
+    (one) => one.toLowerCase() === name.toLowerCase(),
+  )
 
 /**
  * Converts branded permission ids from a client to stored ids. Returns a fault for each id that a
