@@ -8,7 +8,7 @@ import { onlyIncluding } from '../additions.ts'
 import { Closed, cutting, JsonObject, listOf, pageOf, paging, Timestamp } from '../common.ts'
 import { command, query } from '../contract.ts'
 import { savedAdditions } from '../workflows/saved-warnings.ts'
-import { checkLoop } from './check.ts'
+import { checkDefaultConfig, checkLoop } from './check.ts'
 import { checkBudget } from './credits.ts'
 import { LoopRun, RunSource } from './run.ts'
 import { authoring, Loop, loopStatuses, metadata } from './schema.ts'
@@ -32,6 +32,7 @@ export type UpdateLoop = Static<typeof UpdateLoop>
 
 const checkCreate = (body: CreateLoop) => [
   ...checkLoop(body),
+  ...checkDefaultConfig(body),
   ...triggerSettingsFaults(body.triggers, body.settings),
   ...checkNewSecrets(body.settings),
 ]

@@ -56,6 +56,29 @@ t.test('a preview returns the refusals of loops that depend on the stored loop',
   )
 })
 
+t.test('a default of a configuration has the declared type', async (t) => {
+  const nap = [{ id: 'nap', kind: 'sleep', config: { duration: '0' } }]
+  const config = { n: { type: 'integer', default: 1 }, any: {} }
+  const wrong = { default_config: { n: 'abc', any: 'x', other: 1 } }
+  const fields = { details: { fields: [{ field: 'default_config.n', expected: 'integer' }] } }
+  const body = { name: 'Typed defaults', steps: nap, config }
+  t.match(await s.refused('loop.create', { ...body, ...wrong }, 400, 'bad_request'), fields)
+  const { id } = await s.ok('loop.create', { ...body, default_config: { n: 2, other: 1 } })
+  t.match(await s.refused('loop.update', { id, ...wrong }, 400, 'bad_request'), fields)
+  const texts = { id, config: { n: { type: 'string' } } }
+  t.match(await s.refused('loop.update', texts, 400, 'bad_request'), {
+    details: { fields: [{ field: 'default_config.n', expected: 'string' }] },
+  })
+  await s.ok('loop.update', { ...texts, default_config: { n: null } })
+  await s.ok('loop.update', { id, default_config: { n: 'abc' } })
+  const loops = [{ key: 'l', ...body, name: 'Typed', ...wrong }]
+  for (const mode of ['preview', 'apply'])
+    t.strictSame(
+      fieldsOf(await refused({ loops }, 400, 'bad_request', { blueprint_key: 'typed', mode })),
+      ['resources.loops[0].default_config.n'],
+    )
+})
+
 t.test('a preview refuses handles of triggers that another loop has', async (t) => {
   const identity = { blueprint_key: 'handles' }
   const nap = [{ id: 'nap', kind: 'sleep', config: { duration: '0' } }]
