@@ -1,7 +1,8 @@
 /**
  * Checks the rules of a plan that also depend on resources outside of the blueprint: the maximum
  * numbers of resources, the uniqueness of the names of roles in the project and of the handles of
- * workflows and HTTP triggers in the organization, and the needs of protected agents of other blueprints.
+ * workflows and HTTP triggers in the organization, and the needs of other loops and of protected
+ * agents of other blueprints.
  */
 import { hasRoleName } from '../../protocol/access/roles.ts'
 import type { PlannedChange } from '../../protocol/blueprints/plan.ts'
@@ -127,9 +128,17 @@ async function refusedTriggerHandles(
   return undefined
 }
 
+/** Whether a change deletes a loop, or may stop its runs from calling an action. */
+const releasesActions = ({ resource_type, action, steps }: PlannedChange): boolean =>
+  resource_type === 'loop' &&
+  (action === 'deleted' ||
+    steps.some(({ body }) =>
+      ['steps', 'cleanup', 'repositories', 'status'].some((name) => Object.hasOwn(body, name)),
+    ))
+
 /**
  * Returns the refusal for the first toolkit or skill that the plan would delete although a
- * protected agent needs it.
+ * protected agent needs it, or for the first action that loops outside of the plan call.
  */
 async function refusedDeletions(
   { world }: Edge,
@@ -139,13 +148,16 @@ async function refusedDeletions(
 ): Promise<Refusal | undefined> {
   const deleted = changes.filter(
     ({ action, resource_type }) =>
-      action === 'deleted' && (resource_type === 'toolkit' || resource_type === 'skill'),
+      action === 'deleted' && ['action', 'toolkit', 'skill'].includes(resource_type),
   )
   const ids = deleted.flatMap(({ resource_id }) => resource_id ?? [])
   if (ids.length === 0) return undefined
   const found = await world.ask({ project, kind: 'project', id: project }, 'refused_deletion', {
     ids,
     requester,
+    changed_loops: changes.flatMap((change) =>
+      releasesActions(change) && change.known ? [change.known.id] : [],
+    ),
   })
   if (found === null || isRefusal(found)) return found ?? undefined
   const change = deleted.find(({ resource_id }) => resource_id === found.id)

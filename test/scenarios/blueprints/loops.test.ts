@@ -79,6 +79,25 @@ t.test('a default of a configuration has the declared type', async (t) => {
     )
 })
 
+t.test('a preview refuses to delete an action that an active loop calls', async (t) => {
+  const identity = { blueprint_key: 'called' }
+  const actions = [{ key: 'a', name: 'called', endpoint: 'https://example.org/called' }]
+  const calls = [{ kind: 'action', config: { action_name: 'called', parameters: {} } }]
+  const nap = [{ kind: 'sleep', config: { duration: '0' } }]
+  const own = (steps: unknown) => [{ key: 'l', name: 'Own caller', status: 'active', steps }]
+  await apply({ actions, loops: own(calls) }, identity)
+  const other = await s.ok('loop.create', { name: 'Other caller', steps: calls })
+  const pruning = { ...identity, mode: 'preview', prune: true, include: ['plan'] }
+  t.match(await refused({ loops: own(nap) }, 409, 'conflict', pruning), {
+    details: { resource_type: 'action', key: 'a', loop_ids: [other['id']], loop_count: 1 },
+  })
+  await refused({ loops: own(calls) }, 409, 'conflict', pruning)
+  await s.ok('loop.update', { id: other['id'], status: 'paused' })
+  await refused({ loops: own(calls) }, 409, 'conflict', pruning)
+  const { plan_id } = await apply({ loops: own(nap) }, pruning)
+  await apply({ loops: own(nap) }, { ...identity, prune: true, plan_id })
+})
+
 t.test('a preview refuses handles of triggers that another loop has', async (t) => {
   const identity = { blueprint_key: 'handles' }
   const nap = [{ id: 'nap', kind: 'sleep', config: { duration: '0' } }]
