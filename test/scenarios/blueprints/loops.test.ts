@@ -98,6 +98,35 @@ t.test('a preview refuses to delete an action that an active loop calls', async 
   await apply({ loops: own(nap) }, { ...identity, prune: true, plan_id })
 })
 
+t.test('a step starts runs only of loops of the project', async (t) => {
+  const starts = (loop_id: unknown) => [{ kind: 'loop', config: { loop_id } }]
+  const unknown = starts('loop_01M8MK9K2CQY20HVAM8FEP3DXP')
+  const field = 'steps[0].config.loop_id'
+  const expected = (path: string) => ({
+    details: { fields: [{ field: path, message: 'there is no such loop in this project' }] },
+  })
+  const { id } = await s.ok('loop.create', { name: 'Started', steps: [] })
+  const { id: other } = await s.ok('loop.create', { name: 'Starts', steps: starts(id) })
+  await s.ok('loop.update', { id, steps: starts(other) })
+  const { id: flow } = await s.ok('workflow.create', {
+    name: 'Starts',
+    spec: { steps: starts(id) },
+  })
+  for (const [name, input, path] of [
+    ['loop.create', { name: 'Unknown', steps: unknown }, field],
+    ['loop.update', { id, steps: unknown }, field],
+    ['workflow.create', { name: 'Unknown', spec: { steps: unknown } }, `spec.${field}`],
+    ['workflow.update', { id: flow, spec: { steps: unknown } }, `spec.${field}`],
+  ] as const)
+    t.match(await s.refused(name, input, 400, 'bad_request'), expected(path))
+  const loops = [{ key: 'l', name: 'Starts unknown', steps: unknown }]
+  for (const mode of ['preview', 'apply'])
+    t.match(
+      await refused({ loops }, 400, 'bad_request', { blueprint_key: 'starts', mode }),
+      expected(`resources.loops[0].${field}`),
+    )
+})
+
 t.test('a preview refuses handles of triggers that another loop has', async (t) => {
   const identity = { blueprint_key: 'handles' }
   const nap = [{ id: 'nap', kind: 'sleep', config: { duration: '0' } }]
