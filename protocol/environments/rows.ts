@@ -21,11 +21,13 @@ import {
   AttachEnvironment,
   CreateEnvironment,
   Environment,
+  type EnvironmentMode,
   EnvironmentStatus,
   environmentAdditions,
   environmentLimits,
   GitCredential,
   GitCredentialRequest,
+  type Lifetime,
   LogName,
   LogTail,
   ReleaseEnvironment,
@@ -52,6 +54,21 @@ const checkOwner = ({ owned_by }: { readonly owned_by?: string | null }): FieldE
           actual: owned_by,
         },
       ]
+
+/**
+ * Returns the faults of a new environment: those of its owner, and a lifetime that could never end
+ * because the environment belongs to no run.
+ */
+const checkCreation = (body: {
+  readonly owned_by?: string
+  readonly lifetime?: Lifetime
+  readonly mode?: EnvironmentMode
+}): FieldError[] => [
+  ...checkOwner(body),
+  ...(body.lifetime === 'run' && body.mode !== 'run'
+    ? [{ field: 'lifetime', message: 'run requires the mode run', actual: body.lifetime }]
+    : []),
+]
 
 const P = '/projects/:project/environments'
 const E = `${P}/:environment_id` as const
@@ -87,7 +104,7 @@ export const environments = {
     summary: 'Create an environment; its provider prepares it after the answer',
     to: { kind: 'environment_name', found: 'environment_name' },
     body: CreateEnvironment,
-    check: checkOwner,
+    check: checkCreation,
     bodyOptional: true,
     reply: Environment,
     status: 201,
@@ -192,7 +209,7 @@ export const environments = {
       'Find the live environment with a name or an owner, or create it, and acquire its lease',
     to: { kind: 'environment_name', found: 'environment_name' },
     body: AcquireMatching,
-    check: checkOwner,
+    check: checkCreation,
     bodyOptional: true,
     reply: Acquired,
     errors: [

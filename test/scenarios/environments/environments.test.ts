@@ -143,6 +143,19 @@ t.test('a name belongs to one environment of a project, or of an owner', async (
   t.match(await create({ project: other, name: 'shared' }), { name: 'shared' })
 })
 
+t.test('only the environment of a run ends with the run', async (t) => {
+  for (const name of ['environment.create', 'environment.acquire_matching'] as const)
+    t.match(await s.refused(name, { name: 'no-run', lifetime: 'run' }, 400, 'bad_request'), {
+      details: { fields: [{ field: 'lifetime', message: 'run requires the mode run' }] },
+    })
+  const resources = { environments: [{ key: 'e', name: 'no-run', lifetime: 'run' }] }
+  for (const mode of ['preview', 'apply'])
+    t.match(await s.refused('blueprint.apply', { resources, mode }, 400, 'bad_request'), {
+      details: { fields: [{ field: 'resources.environments[0].lifetime' }] },
+    })
+  await create({ name: 'no-run', lifetime: 'lease' })
+})
+
 t.test('an owner is the id of a principal', async (t) => {
   const { id: environment_id } = await create({ name: 'owned' })
   const calls = [
