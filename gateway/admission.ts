@@ -13,7 +13,9 @@
  *     limit or a later stage refuses the request.
  */
 import type { OrganizationDirectory } from '../protocol/access/directory.ts'
+import { earlierActionNames } from '../protocol/environments/actions.ts'
 import { isRefusal, type Refusal, refuse, refuseFields } from '../protocol/errors.ts'
+import { getOwn } from '../protocol/lookup.ts'
 import type { Project } from '../protocol/projects/rows.ts'
 import type { Caller } from './auth/authenticate.ts'
 import { authorizeRow, enterProject } from './auth/authorize.ts'
@@ -222,6 +224,16 @@ const findProject: Stage = (admission) => {
   })
 }
 
+/**
+ * Replaces an earlier name of a built-in action in the path with its current name, for which the
+ * permission is then checked.
+ */
+const renameAction: Stage = ({ slots }) => {
+  const current = getOwn<string>(earlierActionNames, slots['action_name'] ?? '')
+  if (current !== undefined) slots['action_name'] = current
+  return undefined
+}
+
 const requirePermission: Stage = (admission) => {
   const { edge, routed, slots } = admission
   const caller = callerOf(admission)
@@ -293,6 +305,7 @@ const stages: readonly Stage[] = [
   authenticate,
   limitRate,
   findProject,
+  renameAction,
   requirePermission,
   validateQuery,
   validateBody,

@@ -39,6 +39,7 @@ import { definitionPreparations } from './commands/definitions.ts'
 import { environmentPreparations } from './commands/environments/prepare.ts'
 import { refuseProvider } from './commands/environments/providers.ts'
 import { eventPreparations } from './commands/events.ts'
+import { refuseUnknownLoops } from './commands/loops/loops-named.ts'
 import { loopPreparations } from './commands/loops.ts'
 import { memoryPreparations } from './commands/memory.ts'
 import { preferencePreparations } from './commands/preferences.ts'
@@ -191,6 +192,17 @@ const checkDefinition: Prepare = async (edge, { project, body, caller }) => {
   return (await refuseUnknownAgents(edge, project.id, { steps }, 'spec')) ?? NOTHING
 }
 
+/** Checks a definition that is saved as `checkDefinition` does, and the loops that it starts. */
+const checkSaved: Prepare = async (edge, call, identity, origin) => {
+  const checked = await checkDefinition(edge, call, identity, origin)
+  const { project, body } = call
+  if (!project || isRefusal(checked)) return checked
+  return (
+    (await refuseUnknownLoops(edge, project.id, (body['spec'] ?? {}) as Partial<Spec>, 'spec')) ??
+    checked
+  )
+}
+
 /**
  * Wraps a preparation so that a repeat under an idempotency key gets the first answer, even if a
  * record to which the request refers has disappeared since. The reply of the row's actor must be
@@ -312,10 +324,10 @@ const preparations: Readonly<Record<string, Prepare>> = {
   ),
   'workflow.run': orRunOfRepeat(workflowOfPath),
   'workflow.create': orFirstAnswer(async (edge, call, identity, origin) => {
-    const checked = await checkDefinition(edge, call, identity, origin)
+    const checked = await checkSaved(edge, call, identity, origin)
     return isRefusal(checked) ? checked : reserveHandle(edge, call, origin)
   }),
-  'workflow.update': orFirstAnswer(checkDefinition),
+  'workflow.update': orFirstAnswer(checkSaved),
   'interaction.create': orFirstAnswer(askPeople),
   'interaction.respond': answerAs,
   'interaction.review': answerAs,

@@ -23,7 +23,7 @@ import { patch } from '../../protocol/patch.ts'
 import { refuseBeyondLimit } from '../../protocol/projects/limits.ts'
 import type { Cause, Decision } from '../actor.ts'
 import { changeWithUrl, newUrl, partsAfter, partsOf } from '../sealed-url.ts'
-import { callersOf } from './loops.ts'
+import { refuseCalled } from './loops.ts'
 import { actionNamed, type ProjectOptions, type ProjectState } from './state.ts'
 
 type Rows = typeof actions
@@ -148,8 +148,6 @@ export function updateAction(
   }
 }
 
-/** Maximum number of loops that a refusal lists. */
-const MAX_LOOPS_NAMED = 20
 /**
  * Deletes an action. An HTTP action also needs `project.admin`, because another action could then
  * be created under its name with another address. Refuses with `conflict` while active loops call
@@ -164,13 +162,8 @@ export function deleteAction(
   if (!kept) return refuse('not_found')
   const { id, name, endpoint_kind } = kept.action
   if (endpoint_kind === 'http' && input.refused_http) return input.refused_http
-  const callers = callersOf(state, name)
-  if (callers.length > 0)
-    return refuse(
-      'conflict',
-      { loop_ids: callers.slice(0, MAX_LOOPS_NAMED), loop_count: callers.length },
-      'Active loops call this action; remove it from their steps, or pause or delete them first.',
-    )
+  const called = refuseCalled(state, name)
+  if (called) return called
   return { events: [{ type: 'action.deleted', id, name }], reply: undefined }
 }
 

@@ -3,6 +3,7 @@
  * they call, and which loops must be ended when the project is deleted.
  */
 
+import { type Refusal, refuse } from '../../protocol/errors.ts'
 import { getOwn } from '../../protocol/lookup.ts'
 import type { LoopStanding, LoopsCommands, LoopsEvent } from '../../protocol/loops/standing.ts'
 import type { Decision } from '../actor.ts'
@@ -58,9 +59,28 @@ export function endProject(
   }
 }
 
-/** Returns the ids of the loops whose runs can call an action. */
-export const callersOf = ({ loops }: ProjectState, action: string): string[] =>
-  Object.keys(loops).filter((id) => loops[id]?.actions.includes(action))
+/** Maximum number of loops that a refusal lists. */
+const MAX_LOOPS_NAMED = 20
+/**
+ * Refuses the deletion of an action with `conflict` while active loops call it.
+ * @param except ids of the loops that are not considered.
+ */
+export function refuseCalled(
+  { loops }: Pick<ProjectState, 'loops'>,
+  action: string,
+  except: readonly string[] = [],
+): Refusal | undefined {
+  const callers = Object.keys(loops).filter(
+    (id) => loops[id]?.actions.includes(action) && !except.includes(id),
+  )
+  return callers.length > 0
+    ? refuse(
+        'conflict',
+        { loop_ids: callers.slice(0, MAX_LOOPS_NAMED), loop_count: callers.length },
+        'Active loops call this action; remove it from their steps, or pause or delete them first.',
+      )
+    : undefined
+}
 
 /** Reducers for the events of tracked loops. */
 export const evolveLoops = {

@@ -23,6 +23,7 @@ import {
   type Identified,
   type ManagedResource,
 } from '../blueprints/managed.ts'
+import { refuseCalled } from './loops.ts'
 import { actionNamed, type ProjectState } from './state.ts'
 
 type Input = Readonly<Record<string, unknown>>
@@ -142,15 +143,22 @@ function refusedByAgents(
   return undefined
 }
 /**
- * Returns the first of these toolkits and skills whose deletion is refused because of a protected
- * agent, with the refusal. Returns null if all of them may be deleted.
+ * Returns the first of these resources whose deletion is refused, with the refusal: a toolkit or a
+ * skill because of a protected agent, an action because of loops that call it. Returns null if all
+ * of them may be deleted.
  */
 export const refusedDeletionOf: (
   state: ProjectState,
   input: OwnerQueries['project']['refused_deletion']['input'],
-) => OwnerQueries['project']['refused_deletion']['reply'] = (state, { ids: wanted, requester }) => {
+) => OwnerQueries['project']['refused_deletion']['reply'] = (
+  state,
+  { ids: wanted, requester, changed_loops },
+) => {
   for (const id of wanted) {
-    const refused = refusedByAgents(state, id, requester)
+    const action = getOwn(state.actions, id)?.action
+    const refused = action
+      ? refuseCalled(state, action.name, changed_loops)
+      : refusedByAgents(state, id, requester)
     if (refused) return { id, refusal: refused }
   }
   return null

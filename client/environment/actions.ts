@@ -1,5 +1,8 @@
 /** The actions of an environment's worker: environment actions and stock actions. */
-import type { EnvironmentActionName } from '../../protocol/environments/actions.ts'
+import {
+  type EnvironmentActionName,
+  earlierActionNames,
+} from '../../protocol/environments/actions.ts'
 import { stockActions } from '../actions.ts'
 import type { Transport } from '../transport.ts'
 import type { Action } from '../worker/options.ts'
@@ -11,12 +14,6 @@ import { tailLog } from './actions/logs.ts'
 import type { Fence } from './fence.ts'
 import { gitClone } from './git/clone.ts'
 import { type GitWorld, gitDiff, gitFetch, gitStatus } from './git/git.ts'
-
-/** Action names of earlier worker releases, which remain valid as aliases. */
-const aliases = {
-  'environment.artifacts.publish': 'environment.artifact.publish',
-  'environment.artifacts.download': 'environment.artifact.download',
-} as const satisfies Readonly<Record<string, EnvironmentActionName>>
 
 export interface ActionsWorld extends GitWorld {
   readonly transport: Transport
@@ -46,7 +43,9 @@ export function environmentWorkerActions(
     'environment.artifact.download': downloadArtifact(workspace, transport),
     'environment.logs.tail': tailLog(logs, secrets),
   }
-  const renamed = Object.entries(aliases).map(([alias, name]) => [alias, own[name]] as const)
+  const renamed = Object.entries(earlierActionNames).map(
+    ([alias, name]) => [alias, own[name]] as const,
+  )
   const all = [...Object.entries({ ...stockActions, ...own }), ...renamed]
   return Object.fromEntries(
     all

@@ -1,17 +1,21 @@
 /**
  * Checks the rules of a plan that also depend on resources outside of the blueprint: the maximum
- * numbers of resources, the uniqueness of workflow handles in the organization, and the needs of
- * protected agents of other blueprints.
+ * numbers of resources, the uniqueness of the names of roles in the project and of the handles of
+ * workflows and HTTP triggers in the organization, and the needs of other loops and of protected
+ * agents of other blueprints.
  */
-
+import { hasRoleName } from '../../protocol/access/roles.ts'
 import type { PlannedChange } from '../../protocol/blueprints/plan.ts'
 import type { Identity } from '../../protocol/blueprints/stored.ts'
 import { resourceFacts } from '../../protocol/blueprints/types.ts'
-import { isRefusal, type Refusal } from '../../protocol/errors.ts'
+import { isRefusal, type Refusal, refuse } from '../../protocol/errors.ts'
 import { isId } from '../../protocol/ids.ts'
+import { refuseTakenHandle } from '../../protocol/loops/handles.ts'
+import { httpHandle, type Trigger } from '../../protocol/loops/schema.ts'
 import { limitedTypes, refuseBeyondLimit } from '../../protocol/projects/limits.ts'
 import { takenHandle } from '../../protocol/workflows/handle.ts'
 import type { Edge } from '../call.ts'
+import { refuseForeignHandles } from '../commands/loops/reservations.ts'
 import { handleOf } from '../commands/workflows/handle.ts'
 import { locateRefusal } from './execute.ts'
 
@@ -35,6 +39,26 @@ async function refusedNumbers(
       const refused = refuseBeyondLimit(type, count++)
       if (refused) return locateRefusal(change, refused)
     }
+  }
+  return undefined
+}
+
+/** Returns the refusal for the first role whose name is in use in another letter case. */
+async function refusedRoleNames(
+  { directory }: Edge,
+  project: string,
+  created: readonly PlannedChange[],
+): Promise<Refusal | undefined> {
+  const roles = created.filter(({ resource_type }) => resource_type === 'role')
+  if (roles.length === 0) return undefined
+  const known = await directory.project(project)
+  if (isRefusal(known)) return known
+  const used = new Set<string>()
+  for (const change of roles) {
+    const name = String(change.steps[0]?.body['name'])
+    if (hasRoleName(known.roles, name) || used.has(name.toLowerCase()))
+      return locateRefusal(change, refuse('already_exists', { field: 'name', name }))
+    used.add(name.toLowerCase())
   }
   return undefined
 }
@@ -70,9 +94,51 @@ async function refusedHandles(
   return undefined
 }
 
+/** Returns the triggers that a change of a loop sets; undefined if it sets none. */
+function triggersOf({ resource_type, steps }: PlannedChange): readonly Trigger[] | undefined {
+  const { rows } = resourceFacts.loop
+  const step = steps.find(({ row }) => row === rows?.create || row === rows?.change)
+  return resource_type === 'loop'
+    ? (step?.body['triggers'] as readonly Trigger[] | undefined)
+    : undefined
+}
+/** Returns the refusal for the first HTTP trigger whose handle another loop has or gets. */
+async function refusedTriggerHandles(
+  edge: Edge,
+  changes: readonly PlannedChange[],
+): Promise<Refusal | undefined> {
+  const saved = changes.flatMap((change) => {
+    const triggers = triggersOf(change)
+    return triggers ? [{ change, triggers }] : []
+  })
+  const releases = (loop_id: string, handle: string) =>
+    saved.some(
+      ({ change, triggers }) =>
+        change.known?.id === loop_id && !triggers.some((one) => httpHandle(one) === handle),
+    )
+  const used = new Set<string>()
+  for (const { change, triggers } of saved) {
+    const refused = await refuseForeignHandles(edge, change.known?.id, triggers, releases)
+    if (refused) return locateRefusal(change, refused)
+    const handles = triggers.flatMap((trigger) => httpHandle(trigger) ?? [])
+    const taken = handles.find((handle) => used.has(handle))
+    if (taken !== undefined) return locateRefusal(change, refuseTakenHandle(taken))
+    for (const handle of handles) used.add(handle)
+  }
+  return undefined
+}
+
+/** Whether a change deletes a loop, or may stop its runs from calling an action. */
+const releasesActions = ({ resource_type, action, steps }: PlannedChange): boolean =>
+  resource_type === 'loop' &&
+  (action === 'deleted' ||
+    steps.some(({ body }) =>
+      ['steps', 'cleanup', 'repositories', 'status'].some((name) => Object.hasOwn(body, name)),
+    ))
+
 /**
  * Returns the refusal for the first toolkit or skill that the plan would delete although a
- * protected agent needs it.
+ * protected agent needs it, or for the first action that loops outside of the plan call.
  */
 async function refusedDeletions(
   { world }: Edge,
@@ -82,13 +148,16 @@ async function refusedDeletions(
 ): Promise<Refusal | undefined> {
   const deleted = changes.filter(
     ({ action, resource_type }) =>
-      action === 'deleted' && (resource_type === 'toolkit' || resource_type === 'skill'),
+      action === 'deleted' && ['action', 'toolkit', 'skill'].includes(resource_type),
   )
   const ids = deleted.flatMap(({ resource_id }) => resource_id ?? [])
   if (ids.length === 0) return undefined
   const found = await world.ask({ project, kind: 'project', id: project }, 'refused_deletion', {
     ids,
     requester,
+    changed_loops: changes.flatMap((change) =>
+      releasesActions(change) && change.known ? [change.known.id] : [],
+    ),
   })
   if (found === null || isRefusal(found)) return found ?? undefined
   const change = deleted.find(({ resource_id }) => resource_id === found.id)
@@ -105,7 +174,9 @@ export async function refuseByCapacity(
   const created = changes.filter(({ action }) => action === 'created')
   return (
     (await refusedNumbers(edge, project, created)) ??
+    (await refusedRoleNames(edge, project, created)) ??
     (await refusedHandles(edge, project, created)) ??
+    (await refusedTriggerHandles(edge, changes)) ??
     (await refusedDeletions(edge, project, changes, requester))
   )
 }

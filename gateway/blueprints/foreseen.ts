@@ -15,6 +15,7 @@ import { maskUrl, partUrl, resolveMasks } from '../../protocol/masked-url.ts'
 import { reservedActionName, reservedTags } from '../../protocol/naming.ts'
 import { authorize } from '../auth/authorize.ts'
 import type { Call } from '../call.ts'
+import { generatedNameFaults } from '../commands/environments/creation.ts'
 
 const anyPart = { sealed: '', digest: '' }
 /** Returns a fault when a URL contains a masked value that the current record does not have. */
@@ -85,6 +86,7 @@ export function foreseenRefusal(
   const faults = [
     ...reservedTags(body['tags'] as Record<string, string> | undefined, brand),
     ...(type === 'action' && !known ? reservedActionName(String(body['name']), brand) : []),
+    ...(type === 'environment' && !known ? generatedNameFaults(String(body['name'])) : []),
     ...loop,
     ...(granted?.faults ?? []),
     ...urls.flatMap((member) => maskFaults(member, body[member], known?.record[member])),

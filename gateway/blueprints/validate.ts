@@ -1,7 +1,7 @@
 /**
  * Checks a plan before anything is written: the rules of each row that a schema cannot express, and
- * the agents, actions, workflows and providers that definitions refer to. Resources that the same
- * request creates count as existing.
+ * the agents, actions, workflows, loops and providers that definitions refer to. Resources that the
+ * same request creates count as existing.
  */
 import type { PlannedChange } from '../../protocol/blueprints/plan.ts'
 import { isSymbol } from '../../protocol/blueprints/references.ts'
@@ -17,6 +17,7 @@ import { type Call, type Edge, rows, scopeId } from '../call.ts'
 import { refuseActions } from '../commands/actions-named.ts'
 import { refuseUnknownAgents } from '../commands/agents-named.ts'
 import { refuseProvider } from '../commands/environments/providers.ts'
+import { refuseUnknownLoops } from '../commands/loops/loops-named.ts'
 import { refuseUnknownWorkflow } from '../commands/loops.ts'
 import { refuseByCapacity } from './capacity.ts'
 import { locateRefusal } from './execute.ts'
@@ -98,6 +99,7 @@ export async function refusePlan(
           (refuseActions(edge, call.caller, defined.spec, defined.path) ??
             refuseProvider(edge.world.settings, defined.spec, defined.path) ??
             (await refuseUnknownAgents(edge, project, defined.spec, defined.path, agents)) ??
+            (await refuseUnknownLoops(edge, project, defined.spec, defined.path)) ??
             (await unknownWorkflows(edge, project, defined.spec, defined.path, workflows)))) ??
         (resourceFacts[change.resource_type].checkedByPreparation
           ? await checked(edge, call, origin, row, body)

@@ -29,6 +29,7 @@ import type { Prepare, Prepared } from '../prepare.ts'
 import { refuseActions } from './actions-named.ts'
 import { refuseUnknownAgents } from './agents-named.ts'
 import { refuseProvider } from './environments/providers.ts'
+import { refuseUnknownLoops } from './loops/loops-named.ts'
 import { release, reserve, type Saver } from './loops/reservations.ts'
 import { childrenOf } from './workflows/children.ts'
 
@@ -128,7 +129,8 @@ async function save(
       edge,
       project.id,
       body as { steps?: readonly Step[]; agent_id?: string },
-    ))
+    )) ??
+    (await refuseUnknownLoops(edge, project.id, body as { steps?: readonly Step[] }))
   if (unknown) return unknown
   const workflows = await workflowsOf(
     edge,

@@ -15,6 +15,7 @@ import {
   organizationOnly,
   permissions,
   systemRoleById,
+  systemRoleNames,
   systemRoles,
 } from './schema.ts'
 
@@ -66,24 +67,32 @@ export function grantedBy(
 export const hasRole = (roles: Roles, id: string): boolean =>
   systemRoleById(id) !== undefined || Object.hasOwn(roles, id)
 
+/** Whether a system role or a custom role of the project has this name, in any letter case. */
+export const hasRoleName = (roles: Roles, name: string): boolean =>
+  [...systemRoleNames, ...Object.values(roles).map((role) => role.name)].some(
+    (one) => one.toLowerCase() === name.toLowerCase(),
+  )
+
 /**
  * Converts branded permission ids from a client to stored ids. Returns a fault for each id that a
  * custom role cannot contain.
- * @param brand header brand in any letter case.
+ * @param brand header brand in any letter case. Without it, every brand is accepted.
  */
 export function readPermissions(
   ids: readonly string[],
-  brand: string,
+  brand?: string,
 ): { readonly permissions: readonly string[]; readonly faults: readonly FieldError[] } {
-  const prefix = `${brand.toLowerCase()}.`
   const faults: FieldError[] = []
   const read = ids.map((id, index) => {
+    const prefix =
+      brand === undefined ? id.slice(0, id.indexOf('.') + 1) : `${brand.toLowerCase()}.`
     const bare = id.startsWith(prefix) ? id.slice(prefix.length) : id
-    const known = id.startsWith(prefix)
-      ? Object.hasOwn(permissions, bare) &&
-        !bare.startsWith('actions.') &&
-        !organizationOnly.has(bare)
-      : ACTION_PERMISSION.test(id)
+    const known =
+      prefix !== '' && id.startsWith(prefix) && !id.startsWith(ACTION)
+        ? Object.hasOwn(permissions, bare) &&
+          !bare.startsWith('actions.') &&
+          !organizationOnly.has(bare)
+        : ACTION_PERMISSION.test(id)
     if (!known)
       faults.push({
         field: `permissions[${index}]`,

@@ -234,6 +234,12 @@ export type EnvironmentActionName = keyof typeof environmentActions
 export const isEnvironmentAction = (name: string): name is EnvironmentActionName =>
   Object.hasOwn(environmentActions, name)
 
+/** Names of environment actions in earlier releases, with their current names. */
+export const earlierActionNames = {
+  'environment.artifacts.publish': 'environment.artifact.publish',
+  'environment.artifacts.download': 'environment.artifact.download',
+} as const satisfies Readonly<Record<string, EnvironmentActionName>>
+
 /** The description of the workspace for models that have these actions as tools. */
 export const WORKSPACE =
   'You have a workspace: a folder that the tools environment.* read, write and run commands in. ' +

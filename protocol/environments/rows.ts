@@ -12,6 +12,8 @@
 import { Type } from 'typebox'
 import { Closed, pageOf, paging, Timestamp } from '../common.ts'
 import { command, query, stream } from '../contract.ts'
+import type { FieldError } from '../errors.ts'
+import { prefixes } from '../ids.ts'
 import {
   Acquired,
   AcquireEnvironment,
@@ -19,11 +21,13 @@ import {
   AttachEnvironment,
   CreateEnvironment,
   Environment,
+  type EnvironmentMode,
   EnvironmentStatus,
   environmentAdditions,
   environmentLimits,
   GitCredential,
   GitCredentialRequest,
+  type Lifetime,
   LogName,
   LogTail,
   ReleaseEnvironment,
@@ -32,6 +36,39 @@ import {
   WorkerLogs,
   WorkerStarted,
 } from './schema.ts'
+
+const PRINCIPAL = new RegExp(
+  `^(${prefixes.user}|${prefixes.principal}|${prefixes.agent})_[A-Za-z0-9_-]+$`,
+)
+/**
+ * Returns the fault of an owner whose text cannot be the id of a principal, such as a name. An owner
+ * may be a principal that was deleted or that is created later, so its existence is not required.
+ */
+const checkOwner = ({ owned_by }: { readonly owned_by?: string | null }): FieldError[] =>
+  owned_by === undefined || owned_by === null || PRINCIPAL.test(owned_by)
+    ? []
+    : [
+        {
+          field: 'owned_by',
+          message: 'is not the id of a principal, such as user_…, svc_… or agt_…',
+          actual: owned_by,
+        },
+      ]
+
+/**
+ * Returns the faults of a new environment: those of its owner, and a lifetime that could never end
+ * because the environment belongs to no run.
+ */
+const checkCreation = (body: {
+  readonly owned_by?: string
+  readonly lifetime?: Lifetime
+  readonly mode?: EnvironmentMode
+}): FieldError[] => [
+  ...checkOwner(body),
+  ...(body.lifetime === 'run' && body.mode !== 'run'
+    ? [{ field: 'lifetime', message: 'run requires the mode run', actual: body.lifetime }]
+    : []),
+]
 
 const P = '/projects/:project/environments'
 const E = `${P}/:environment_id` as const
@@ -67,6 +104,7 @@ export const environments = {
     summary: 'Create an environment; its provider prepares it after the answer',
     to: { kind: 'environment_name', found: 'environment_name' },
     body: CreateEnvironment,
+    check: checkCreation,
     bodyOptional: true,
     reply: Environment,
     status: 201,
@@ -86,6 +124,7 @@ export const environments = {
     ...shown,
     summary: 'Change the scope, the owner or the tags of an environment',
     body: UpdateEnvironment,
+    check: checkOwner,
     reply: Environment,
     errors: ['not_found', 'already_exists', 'conflict'],
   }),
@@ -103,6 +142,7 @@ export const environments = {
     summary: 'Offer the workspace of a connected worker as an environment',
     to: { kind: 'environment_name', found: 'environment_name' },
     body: AttachEnvironment,
+    check: checkOwner,
     reply: Environment,
     status: 201,
     alsoStatus: [200],
@@ -169,6 +209,7 @@ export const environments = {
       'Find the live environment with a name or an owner, or create it, and acquire its lease',
     to: { kind: 'environment_name', found: 'environment_name' },
     body: AcquireMatching,
+    check: checkCreation,
     bodyOptional: true,
     reply: Acquired,
     errors: [

@@ -103,11 +103,12 @@ export const fitsType = (pattern: string, event_type: string): boolean =>
 
 /**
  * Whether an event of this type or pattern can be published. Signals, which clients send, can
- * always be published. Under the prefixes of the service, only the types in `emittedTypes` can be
- * published. Under any other prefix, clients or providers can publish every type.
+ * always be published, but no pattern matches them. Under the prefixes of the service, only the
+ * types in `emittedTypes` can be published. Under any other prefix, clients or providers can publish
+ * every type.
  */
 export function isPublishable(pattern: string): boolean {
-  if (isSignal(pattern)) return true
+  if (isSignal(pattern)) return !pattern.endsWith('.*')
   const prefix = pattern.slice(0, Math.max(0, pattern.indexOf('.')))
   if (!Object.hasOwn(capabilities, prefix) && !Object.hasOwn(reservedPrefixes, prefix)) return true
   return [...emittedTypes].some((event_type) => fitsType(pattern, event_type))

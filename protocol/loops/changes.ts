@@ -4,13 +4,13 @@
  */
 import type { FieldError } from '../errors.ts'
 import { getOwn } from '../lookup.ts'
-import { checkLoop } from './check.ts'
+import { checkDefaultConfig, checkLoop } from './check.ts'
 import type { CreateLoop, UpdateLoop } from './rows.ts'
 import { type Authored, authoring, httpHandle, type Loop, triggerKey } from './schema.ts'
-import { missingSecret, unknownTriggerFaults } from './secrets.ts'
+import { missingSecret, triggerSettingsFaults } from './secrets.ts'
 
 /** The fields of a stored loop on which the rules depend. */
-type StoredLoop = Authored & Pick<Loop, 'agent_id' | 'settings' | 'status'>
+type StoredLoop = Authored & Pick<Loop, 'agent_id' | 'settings' | 'status' | 'default_config'>
 
 /** The signing secrets that a loop and a request contain, by trigger key. */
 export interface SecretKeys {
@@ -64,8 +64,14 @@ export function changeFaults(
   const checked = Object.keys(authored).length > 0 || agent_id !== undefined
   return [
     ...(checked ? checkLoop(whole) : []),
+    ...(change.config !== undefined || change.default_config !== undefined
+      ? checkDefaultConfig({
+          ...whole,
+          ...(change.default_config !== undefined && { default_config: change.default_config }),
+        })
+      : []),
     ...(changedStatus(record, change) === 'active' && !hasSteps(whole) ? [needsSteps] : []),
-    ...unknownTriggerFaults(whole.triggers, change.settings, { ...record, placeholders }),
+    ...triggerSettingsFaults(whole.triggers, change.settings, { ...record, placeholders }),
     ...placeholders.filter((key) => !stored.has(key)).map(missingSecret),
     ...unsignedHandles(record, change, secrets),
   ]

@@ -10,9 +10,10 @@ import { checkExpression } from '../rules/expressions/template.ts'
 import { scheduleFault } from '../rules/schedule.ts'
 import { checkDuration } from '../rules/workflow-check/bounds.ts'
 import { checkSpec } from '../rules/workflow-check/check.ts'
+import { checkOverridable } from '../rules/workflow-check/declared.ts'
 import { below } from '../rules/workflow-check/path.ts'
 import { isRef, preparationIds } from './repositories.ts'
-import { type Authored, httpHandle, specOf, type Trigger, triggerKey } from './schema.ts'
+import { type Authored, httpHandle, type Loop, specOf, type Trigger, triggerKey } from './schema.ts'
 
 function checkTrigger(trigger: Trigger, path: string): FieldError[] {
   const config = below(path, 'config')
@@ -93,6 +94,16 @@ function checkRepositories({ repositories = [], triggers = [] }: Authored): Fiel
     ]
   })
 }
+
+/**
+ * Returns the faults of values in `default_config` that do not have their declared types. Every
+ * start that does not override such a value would be refused.
+ */
+export const checkDefaultConfig = ({
+  config = {},
+  default_config = {},
+}: Pick<Authored, 'config'> & Pick<Loop, 'default_config'>): FieldError[] =>
+  checkOverridable(config, default_config, 'default_config')
 
 /** Returns the faults of the definition of a loop, at most 50. */
 export const checkLoop = (authored: Authored & { readonly agent_id?: string }): FieldError[] =>

@@ -3,6 +3,7 @@
  * commands. The actor is in the partition of the organization.
  */
 import type { Event } from '../entry.ts'
+import { type Refusal, refuse } from '../errors.ts'
 import { makeId } from '../ids.ts'
 import { hashOf } from '../subjects.ts'
 
@@ -17,6 +18,14 @@ export function handleId(handle: string): string {
   )
   return makeId('trigger_handle', words[0] ?? 0, bytes)
 }
+
+/** Returns the refusal of a handle that another trigger has. */
+export const refuseTakenHandle = (handle: string): Refusal =>
+  refuse(
+    'already_exists',
+    { field: 'http_handle', http_handle: handle },
+    'Another trigger has this handle.',
+  )
 
 /** Private events of the actor of a handle. Times are Unix milliseconds. */
 export type HandleEvent =

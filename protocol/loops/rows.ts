@@ -8,11 +8,11 @@ import { onlyIncluding } from '../additions.ts'
 import { Closed, cutting, JsonObject, listOf, pageOf, paging, Timestamp } from '../common.ts'
 import { command, query } from '../contract.ts'
 import { savedAdditions } from '../workflows/saved-warnings.ts'
-import { checkLoop } from './check.ts'
+import { checkDefaultConfig, checkLoop } from './check.ts'
 import { checkBudget } from './credits.ts'
 import { LoopRun, RunSource } from './run.ts'
 import { authoring, Loop, loopStatuses, metadata } from './schema.ts'
-import { checkNewSecrets, unknownTriggerFaults } from './secrets.ts'
+import { checkNewSecrets, triggerSettingsFaults } from './secrets.ts'
 
 const name = Type.String({ minLength: 1, maxLength: 160 })
 const CreateLoop = Closed({
@@ -32,7 +32,8 @@ export type UpdateLoop = Static<typeof UpdateLoop>
 
 const checkCreate = (body: CreateLoop) => [
   ...checkLoop(body),
-  ...unknownTriggerFaults(body.triggers, body.settings),
+  ...checkDefaultConfig(body),
+  ...triggerSettingsFaults(body.triggers, body.settings),
   ...checkNewSecrets(body.settings),
 ]
 const checkUpdate = ({ status, ...besides }: UpdateLoop) =>

@@ -4,6 +4,7 @@
  */
 import type { FieldError } from '../errors.ts'
 import { getOwn } from '../lookup.ts'
+import { canonicalJson } from '../rules/canonical-json.ts'
 import { isJsonObject } from '../rules/json-object.ts'
 import { below } from '../rules/workflow-check/path.ts'
 import { type Trigger, triggerKey } from './schema.ts'
@@ -66,15 +67,42 @@ const httpKeys = (triggers: readonly Trigger[] = []): string[] =>
   )
 
 /**
- * Returns the faults of settings for keys that name no HTTP trigger. The requests of the trigger
- * that was meant would need no signature. Settings that are stored for such a key may remain, but
- * get no new secret.
+ * Returns the faults of the settings of one trigger that have no effect. The requests of the trigger
+ * would need no signature, although a secret was given. Values are not quoted, because a misplaced
+ * value is probably a secret. Values that are stored already may remain.
+ */
+function ineffectiveFaults(key: string, settings: unknown, stored: unknown): FieldError[] {
+  const field = below(FIELD, key)
+  const remains = (value: unknown, kept: unknown) =>
+    kept !== undefined && canonicalJson(value) === canonicalJson(kept)
+  if (!isJsonObject(settings))
+    return remains(settings, stored)
+      ? []
+      : [{ field, message: 'must be an object that contains the signing_secret' }]
+  const members = isJsonObject(stored) ? stored : {}
+  return Object.entries(settings).flatMap(([name, value]) =>
+    name === 'signing_secret' || remains(value, getOwn(members, name))
+      ? []
+      : [
+          {
+            field: below(field, name),
+            message: 'is not a setting of an HTTP trigger',
+            expected: ['signing_secret'],
+          },
+        ],
+  )
+}
+
+/**
+ * Returns the faults of settings without effect: those for keys that name no HTTP trigger, and those
+ * with a wrong form. The requests of the trigger that was meant would need no signature. Settings
+ * that are stored already may remain, but a key that names no trigger gets no new secret.
  * @param triggers the triggers of the loop after the request.
  * @param settings the settings in the request.
  * @param stored the loop before the request, if it exists, and the keys for which the request
  *   contains the placeholder of a secret.
  */
-export function unknownTriggerFaults(
+export function triggerSettingsFaults(
   triggers: readonly Trigger[] | undefined,
   settings: unknown,
   stored?: {
@@ -92,7 +120,7 @@ export function unknownTriggerFaults(
       !before.includes(key) &&
       (secretIn(trigger) === undefined || stored?.placeholders.includes(key))
     return keys.includes(key) || remains
-      ? []
+      ? ineffectiveFaults(key, trigger, getOwn(kept, key))
       : [
           {
             field: below(FIELD, key),

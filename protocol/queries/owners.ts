@@ -122,9 +122,17 @@ export interface OwnerQueries {
     }
     /** Ids of the resources that the project itself stores and that a blueprint can describe. */
     resource_ids: { input: NoInput; reply: readonly string[] }
-    /** The first of these toolkits and skills that a blueprint may not delete, or null. */
+    /**
+     * The first of these actions, toolkits and skills that a blueprint may not delete, or null.
+     * `changed_loops`: loops that the same request deletes, or whose steps it replaces, so that they
+     * do not prevent the deletion of an action.
+     */
     refused_deletion: {
-      input: { readonly ids: readonly string[]; readonly requester: Identity }
+      input: {
+        readonly ids: readonly string[]
+        readonly requester: Identity
+        readonly changed_loops?: readonly string[]
+      }
       reply: { readonly id: string; readonly refusal: Refusal } | null
     }
     job_spec: JobSpec

@@ -14,6 +14,7 @@ import { type ChangedUrlParts, MASKED, maskUrl, queryFault, type UrlParts } from
 import type { Patch } from '../patch.ts'
 import { fragmentFault, urlFault } from '../rules/url-fault.ts'
 import type { Changes } from '../workflows/rows.ts'
+import { SavedWarnings, webhookAdditions } from '../workflows/saved-warnings.ts'
 
 const Url = Type.String({
   maxLength: 2048,
@@ -42,6 +43,7 @@ export const Webhook = Type.Object({
   updated_by: Type.Optional(Type.String()),
   created_at: Timestamp,
   updated_at: Timestamp,
+  warnings: Type.Optional(SavedWarnings),
 })
 export type Webhook = Static<typeof Webhook>
 /** Maximum number of characters of a response that the record of an attempt shows. */
@@ -149,12 +151,18 @@ export const webhooks = {
     summary: 'Webhooks, newest first',
     tag,
     permission: 'project.view',
-    query: Closed({ enabled: Type.Optional(Type.Boolean()), ...paging }),
+    query: Closed({
+      enabled: Type.Optional(Type.Boolean()),
+      ...paging,
+      include: webhookAdditions.include,
+    }),
+    additions: webhookAdditions.additions,
     reply: pageOf(Webhook),
   }),
   'webhook.create': command(`POST ${P}`, {
     ...admin,
     summary: 'Create a webhook, which receives signed events of the project',
+    ...onlyIncluding(webhookAdditions),
     body: CreateWebhook,
     check,
     reply: Webhook,
@@ -165,12 +173,14 @@ export const webhooks = {
     summary: 'One webhook',
     tag,
     permission: 'project.view',
+    ...onlyIncluding(webhookAdditions),
     reply: Webhook,
     errors: ['not_found'],
   }),
   'webhook.update': command(`PATCH ${one}`, {
     ...admin,
     summary: 'Change a webhook',
+    ...onlyIncluding(webhookAdditions),
     body: UpdateWebhook,
     check,
     reply: Webhook,

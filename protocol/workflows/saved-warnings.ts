@@ -1,6 +1,6 @@
 /**
- * Warnings about parts of a saved definition that cannot have any effect. The definition is stored
- * unchanged.
+ * Warnings about parts of a saved definition or webhook that cannot have any effect. The record is
+ * stored unchanged.
  */
 import { type Static, Type } from 'typebox'
 import { additions } from '../additions.ts'
@@ -61,12 +61,27 @@ function waits(steps: unknown, field: string): SavedWarning[] {
 
 function idle({ config }: Step, place: string, effect: string): SavedWarning[] {
   const event_type = config?.['event_type']
-  if (typeof event_type !== 'string' || isPublishable(event_type)) return []
+  return typeof event_type === 'string'
+    ? unpublished(event_type, `${place}.config.event_type`, `this ${effect}`)
+    : []
+}
+
+function unpublished(event_type: string, field: string, effect: string): SavedWarning[] {
+  if (isPublishable(event_type)) return []
   return [
     {
       code: 'event_type_not_published',
-      field: `${place}.config.event_type`,
-      message: `Nothing publishes ${event_type} in this version, so this ${effect}.`,
+      field,
+      message: `Nothing publishes ${event_type} in this version, so ${effect}.`,
     },
   ]
 }
+
+/** Returns the warnings about the event types to which a webhook listens. */
+const webhookWarningsOf = ({ events = [] }: { readonly events?: readonly string[] }) =>
+  events.flatMap((event_type, at) =>
+    unpublished(event_type, `events[${at}]`, 'the webhook receives nothing for it'),
+  )
+
+/** The additions of webhooks. */
+export const webhookAdditions = additions({ warnings: { value: webhookWarningsOf } })

@@ -1,5 +1,6 @@
 /** Checks of a workflow when it is saved, and the defaults of a start. */
 import t from 'tap'
+import { triggerSettingsFaults } from '../../protocol/loops/secrets.ts'
 import { applyDefaults } from '../../protocol/rules/workflow-check/declared.ts'
 import { checkSpec, type Spec, type Step } from '../../protocol/workflows/spec.ts'
 
@@ -309,4 +310,22 @@ t.test('the service itself performs no action in an environment', async (t) => {
     [],
     'an id is not required',
   )
+})
+
+t.test('settings of a trigger without effect may remain, but not be added', (t) => {
+  const triggers = [{ kind: 'http' as const, key: 'a' }]
+  const settings = (a: unknown) => ({ http_triggers: { a } })
+  const fields = (after: unknown, before: unknown) =>
+    triggerSettingsFaults(triggers, settings(after), {
+      triggers,
+      settings: settings(before),
+      placeholders: [],
+    }).map(({ field }) => field)
+  const signing_secret = 'a secret of it'
+  t.same(fields('text', 'text'), [])
+  t.same(fields('other', 'text'), ['settings.http_triggers.a'])
+  t.same(fields({ signing_secret, secrte: { of: [1] } }, { secrte: { of: [1] } }), [])
+  t.same(fields({ secrte: 'new' }, { secrte: 'old' }), ['settings.http_triggers.a.secrte'])
+  t.same(fields({ constructor: 1 }, {}), ['settings.http_triggers.a.constructor'])
+  t.end()
 })

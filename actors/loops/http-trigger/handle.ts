@@ -12,8 +12,12 @@
  */
 
 import type { Api } from '../../../protocol/api.ts'
-import { refuse } from '../../../protocol/errors.ts'
-import type { HandleCommands, HandleEvent, HandleOwner } from '../../../protocol/loops/handles.ts'
+import {
+  type HandleCommands,
+  type HandleEvent,
+  type HandleOwner,
+  refuseTakenHandle,
+} from '../../../protocol/loops/handles.ts'
 import { type Actor, defineActor } from '../../actor.ts'
 
 /** Milliseconds for which a loop may use a reservation (H2). */
@@ -45,11 +49,7 @@ const actor: Actor<HandleState, HandleEvent, Api, 'trigger_handle', HandleComman
         state.handle !== undefined &&
         (state.handle !== handle || (holder !== undefined && holder !== loop_id))
       )
-        return refuse(
-          'already_exists',
-          { field: 'http_handle', http_handle: handle },
-          'Another trigger has this handle.',
-        )
+        return refuseTakenHandle(handle)
       const until = at + FIRST_QUERY_MS
       return {
         events: state.owner

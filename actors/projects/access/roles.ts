@@ -12,6 +12,7 @@ import type {
 import {
   type CustomRole,
   hasRole,
+  hasRoleName,
   readPermissions,
   refuseMissingPermission,
   roleRecord,
@@ -47,12 +48,7 @@ export function createRole(
   const { permissions, faults } = readPermissions(input.permissions, brand)
   const all = [...faults, ...reservedTags(input.tags, brand)]
   if (all.length > 0) return refuseFields(...all)
-  const lower = input.name.toLowerCase()
-  if (
-    [...systemRoleNames, ...Object.values(state.roles).map(({ name }) => name)].some(
-      (name) => name.toLowerCase() === lower,
-    )
-  )
+  if (hasRoleName(state.roles, input.name))
     return refuse('already_exists', { field: 'name', name: input.name })
   const full = refuseBeyondLimit('role', Object.keys(state.roles).length)
   if (full) return full

@@ -3,6 +3,7 @@
  * that creates it. The service runs the same code from `protocol/`. All faults are reported.
  */
 
+import { readPermissions } from '../../../protocol/access/roles.ts'
 import { api } from '../../../protocol/api.ts'
 import { checkApply } from '../../../protocol/blueprints/check.ts'
 import { type ResourceTypeName, resourceSchemas } from '../../../protocol/blueprints/resources.ts'
@@ -61,11 +62,18 @@ const placed = ({ located }: FileResource, faults: readonly FieldError[]): Fault
   }))
 const shapeFaults = (resource: FileResource): Fault[] =>
   placed(resource, faultsOf(resourceSchemas[resource.type], resource.located.value, ROOT))
+/** Checks the permissions of a role. The brand of the service is unknown, so any brand is accepted. */
+const permissionFaults = (type: ResourceTypeName, { permissions }: Input): readonly FieldError[] =>
+  type === 'role' ? readPermissions((permissions ?? []) as readonly string[]).faults : []
 /** Checks the references and rules of a resource that matches its schema. */
 function ruleFaultsOf(resource: FileResource): Fault[] {
   const { type, located } = resource
   const input = located.value as Input
-  return placed(resource, [...referenceFaults(type, input), ...ruleFaults(type, input)])
+  return placed(resource, [
+    ...referenceFaults(type, input),
+    ...ruleFaults(type, input),
+    ...permissionFaults(type, input),
+  ])
 }
 
 /** Reports duplicate keys, and duplicate names of types whose names are unique in a project. */

@@ -13,6 +13,7 @@ import { Page, type PageProps } from '../../shell/page.tsx'
 import { may } from '../../shell/session.ts'
 import { useCommands } from '../../shell/shortcuts.ts'
 import { ShownOnce } from '../access/keys/shown-once.tsx'
+import { Warnings } from '../build/warnings.tsx'
 import { Deliveries } from './deliveries.tsx'
 import { webhooksText as text } from './text.ts'
 import { type Webhook, WebhookForm } from './webhook-form.tsx'
@@ -141,6 +142,7 @@ export default function WebhookPage({ params }: PageProps) {
         {(of) => (
           <>
             <Facts of={of} />
+            <Warnings {...(of.warnings && { warnings: of.warnings })} />
             <Deliveries project={project} id={id} />
             {isEdited && mayChange && (
               <WebhookForm

@@ -7,7 +7,7 @@ import type { Origin } from '../../../protocol/entry.ts'
 import { isRefusal, type Refusal, refuseFields } from '../../../protocol/errors.ts'
 import { isId } from '../../../protocol/ids.ts'
 import type { Saving } from '../../../protocol/loops/events.ts'
-import { handleId } from '../../../protocol/loops/handles.ts'
+import { handleId, refuseTakenHandle } from '../../../protocol/loops/handles.ts'
 import { httpHandle, type Trigger } from '../../../protocol/loops/schema.ts'
 import type { Edge } from '../../call.ts'
 import { sendNew } from '../../http/send.ts'
@@ -49,6 +49,41 @@ export async function reserve(
   await release(edge, saver, reserved.keys())
   return refused
 }
+const refuseForeignId = (handle: string, index: number): Refusal =>
+  refuseFields({
+    field: `triggers[${index}].config.http_handle`,
+    message: 'has the form of an id; omit it to use the id of the trigger',
+    actual: handle,
+  })
+
+/**
+ * Returns the refusal for the first handle that `reserve` would refuse, because another loop has it.
+ * Reserves nothing.
+ * @param loop_id the loop with the triggers; undefined if it does not exist yet.
+ * @param releases whether another loop gives up a handle by the same request.
+ */
+export async function refuseForeignHandles(
+  { world }: Edge,
+  loop_id: string | undefined,
+  triggers: readonly Trigger[],
+  releases: (loop_id: string, handle: string) => boolean,
+): Promise<Refusal | undefined> {
+  for (const [index, trigger] of triggers.entries()) {
+    const handle = httpHandle(trigger)
+    if (handle === undefined) continue
+    const owner = await world.ask(
+      { project: world.organization(), kind: 'trigger_handle', id: handleId(handle) },
+      'owner',
+      { handle },
+    )
+    if (isRefusal(owner)) return owner
+    if (owner !== null && owner.loop_id === loop_id) continue
+    if (isId(handle, 'trigger')) return refuseForeignId(handle, index)
+    if (owner !== null && !releases(owner.loop_id, handle)) return refuseTakenHandle(handle)
+  }
+  return undefined
+}
+
 /** Adds each reservation to `reserved` until one is refused. Returns this refusal. */
 async function reserveEach(
   { world }: Edge,
@@ -66,12 +101,7 @@ async function reserveEach(
         { handle },
       )
       if (isRefusal(owner)) return owner
-      if (owner?.loop_id !== loop_id)
-        return refuseFields({
-          field: `triggers[${index}].config.http_handle`,
-          message: 'has the form of an id; omit it to use the id of the trigger',
-          actual: handle,
-        })
+      if (owner?.loop_id !== loop_id) return refuseForeignId(handle, index)
     }
     const id = handleId(handle)
     const outcome = await world.command({

@@ -3,6 +3,7 @@
  * application of defaults.
  */
 import type { FieldError } from '../../errors.ts'
+import { getOwn } from '../../lookup.ts'
 import { typeName } from '../expressions/values.ts'
 import { isJsonObject } from '../json-object.ts'
 import { below, lineBreakFaults } from './path.ts'
@@ -66,6 +67,20 @@ export function applyDefaults(
     .map(([name, rule]): [string, unknown] => [name, rule.default])
   return { values: Object.fromEntries([...Object.entries(values), ...defaults]) }
 }
+
+/**
+ * Returns the faults of values that may be overridden later: those of another type than declared.
+ * @param path path of the values in the request.
+ */
+export const checkOverridable = (
+  declared: Declarations,
+  given: Readonly<Record<string, unknown>>,
+  path: string,
+): FieldError[] =>
+  Object.entries(declared).flatMap(([name, { type }]) => {
+    const value = getOwn(given, name) ?? null
+    return value === null ? [] : mismatch(type, value, below(path, name))
+  })
 
 /** Returns an error for each invalid name, or for each default of another type than declared. */
 export function checkDeclared(declared: Declarations, path: string): FieldError[] {

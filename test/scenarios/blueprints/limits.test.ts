@@ -1,6 +1,6 @@
 /**
- * A preview is refused like its apply if a project would have too many resources, or if another
- * project has the handle of a workflow.
+ * A preview is refused like its apply if a project would have too many resources, if another
+ * project has the handle of a workflow, or if a name is taken or reserved.
  */
 import t, { type Test } from 'tap'
 import { service } from '../../support/service.ts'
@@ -22,6 +22,28 @@ async function refusedAlike(t: Test, resources: Open, status: number, code: stri
   t.strictSame(listOf(await s.ok('blueprint.bindings', { blueprint_key: 'over' })), [])
   return preview.details
 }
+t.test('a preview refuses names that the service reserves or that differ in case', async (t) => {
+  const both = (resources: Open, status: number, code: string) =>
+    refusedAlike(t, resources, status, code, { blueprint_key: 'over' })
+  const permissions = ['service.project.view']
+  const role = (key: string, name: string) => ({ key, name, permissions })
+  const { id } = await s.ok('role.create', { name: 'Helpers', permissions })
+  for (const name of ['viewer', 'HELPERS'])
+    t.match(await both({ roles: [role('r', name)] }, 409, 'already_exists'), {
+      field: 'name',
+      name,
+      resource_type: 'role',
+      key: 'r',
+    })
+  const roles = [role('a', 'Same'), role('b', 'same')]
+  t.match(await both({ roles }, 409, 'already_exists'), { key: 'b' })
+  const environments = [{ key: 'e', name: 'env-0123456789' }]
+  t.match(await both({ environments }, 400, 'bad_request'), {
+    fields: [{ field: 'resources.environments[0].name' }],
+  })
+  await s.ok('role.delete', { id })
+})
+
 t.test('a project without room for all resources gets none of them', async (t) => {
   const roles = (from: number, count: number) =>
     Array.from({ length: count }, (_, n) => ({

@@ -143,6 +143,37 @@ t.test('a name belongs to one environment of a project, or of an owner', async (
   t.match(await create({ project: other, name: 'shared' }), { name: 'shared' })
 })
 
+t.test('only the environment of a run ends with the run', async (t) => {
+  for (const name of ['environment.create', 'environment.acquire_matching'] as const)
+    t.match(await s.refused(name, { name: 'no-run', lifetime: 'run' }, 400, 'bad_request'), {
+      details: { fields: [{ field: 'lifetime', message: 'run requires the mode run' }] },
+    })
+  const resources = { environments: [{ key: 'e', name: 'no-run', lifetime: 'run' }] }
+  for (const mode of ['preview', 'apply'])
+    t.match(await s.refused('blueprint.apply', { resources, mode }, 400, 'bad_request'), {
+      details: { fields: [{ field: 'resources.environments[0].lifetime' }] },
+    })
+  await create({ name: 'no-run', lifetime: 'lease' })
+})
+
+t.test('an owner is the id of a principal', async (t) => {
+  const { id: environment_id } = await create({ name: 'owned' })
+  const calls = [
+    ['environment.create', { name: 'other' }],
+    ['environment.acquire_matching', { name: 'other' }],
+    ['environment.update', { environment_id }],
+    ['environment.attach', { name: 'other' }],
+  ] as const
+  for (const [name, input] of calls)
+    for (const owned_by of ['Ann', 'ann@example.org', 'role_viewer', 'user_'])
+      t.match(await s.refused(name, { ...input, owned_by }, 400, 'bad_request'), {
+        details: { fields: [{ field: 'owned_by', actual: owned_by }] },
+      })
+  t.match(await s.ok('environment.update', { environment_id, owned_by: 'agt_1' }), {
+    owned_by: 'agt_1',
+  })
+})
+
 t.test('concurrent changes of owners leave each name with one environment', async (t) => {
   const owners = ['user_1', 'user_2', 'user_3']
   const all = await Promise.all(
@@ -344,4 +375,25 @@ t.test('lists and records agree after a restart', async (t) => {
   t.strictSame(after, before)
   for (const record of after)
     t.strictSame(await s.ok('environment.get', { environment_id: record['id'] }), record)
+})
+
+t.test('actions are called by their names of earlier releases', async (t) => {
+  const { id: environment_id } = await create({ name: 'earlier' })
+  const { id: role } = await s.ok('role.create', {
+    name: 'Publisher',
+    permissions: ['service.project.view', 'actions.execute.environment.artifact.publish'],
+  })
+  const bot = await s.ok('principal.create', { name: 'publisher', role_ids: [role] })
+  const made = await s.ok('key.create', { name: 'publisher', principal_id: bot['id'] })
+  const as = { key: String(made['key']) }
+  const [publish, download] = ['environment.artifacts.publish', 'environment.artifacts.download']
+  const call = { action_name: publish, environment_id, input: { path: 'a' }, timeout_seconds: 1 }
+  const { run_id: id } = await s.ok('action.invoke', call, as)
+  const { items } = await s.ok('run.jobs', { id })
+  t.match(items, [{ action_name: 'environment.artifact.publish' }], 'the current name is stored')
+  await s.ok('run.cancel', { id })
+  await s.refused('action.invoke', { ...call, action_name: download }, 403, 'permission_denied', as)
+  t.match(await s.ok('catalog.action', { action_name: download }), {
+    name: 'environment.artifact.download',
+  })
 })

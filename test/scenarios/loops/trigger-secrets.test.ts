@@ -99,3 +99,28 @@ t.test('settings for a key that names no HTTP trigger are refused', async (t) =>
   )
   await s.refused('loop.update', { id, ...settings('deploy') }, 400, 'bad_request')
 })
+
+t.test('settings of a trigger that cannot have an effect are refused', async (t) => {
+  const settings = (settings: unknown) => ({ settings: { http_triggers: { in: settings } } })
+  const body = { name: 'Mistyped', steps, triggers: [{ kind: 'http', key: 'in' }] }
+  const mistakes = [
+    ['a secret of it', 'settings.http_triggers.in'],
+    [null, 'settings.http_triggers.in'],
+    [{ secrte: 'a secret of it' }, 'settings.http_triggers.in.secrte'],
+    [
+      { signing_secret: 'a secret of it', algorithm: 'none' },
+      'settings.http_triggers.in.algorithm',
+    ],
+  ] as const
+  const { id } = await s.ok('loop.create', body)
+  for (const [mistake, field] of mistakes)
+    for (const [name, input] of [
+      ['loop.create', body],
+      ['loop.update', { id }],
+    ] as const) {
+      const refused = await s.refused(name, { ...input, ...settings(mistake) }, 400, 'bad_request')
+      t.match(refused, { details: { fields: [{ field }] } }, `${name}: ${JSON.stringify(mistake)}`)
+      t.notMatch(JSON.stringify(refused), /a secret of it/, 'the refusal does not show the secret')
+    }
+  await s.ok('loop.update', { id, ...settings({}) })
+})

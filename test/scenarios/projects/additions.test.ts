@@ -58,6 +58,8 @@ const reads = {
   'session.get': { session_id: session['id'] },
   'session.turns': { session_id: session['id'] },
   'session.turn': { session_id: session['id'], turn_id: turn?.['id'] },
+  'webhook.get': { webhook_id: webhook['id'] },
+  'webhook.list': {},
   'webhook.deliveries': { webhook_id: webhook['id'] },
   'worker.list': {},
 } as const
@@ -154,6 +156,23 @@ t.test('saving a definition warns of events that nothing publishes', async (t) =
     { kind: 'wait_for_event', config: { event_type: 'signal.go' } },
   ]
   t.strictSame((await s.ok('loop.create', { name: 'Fine', steps: sound, include }))['warnings'], [])
+})
+
+t.test('saving a webhook warns of events that nothing publishes', async (t) => {
+  const include = ['warnings']
+  const events = ['run.failed', 'run.faild', 'shop.*', 'signal.*', 'signal.go', '*', 'run.resume']
+  const made = await s.ok('webhook.create', { name: 'warned', events, include })
+  const warnings = [1, 3, 6].map((at) => ({
+    code: 'event_type_not_published',
+    field: `events[${at}]`,
+    message: `Nothing publishes ${events[at]} in this version, so the webhook receives nothing for it.`,
+  }))
+  t.strictSame(made['warnings'], warnings)
+  const { id: webhook_id } = made
+  t.strictSame((await s.ok('webhook.get', { webhook_id, include }))['warnings'], warnings)
+  t.notOk('warnings' in (await s.ok('webhook.get', { webhook_id })), 'only on request')
+  const fixed = await s.ok('webhook.update', { webhook_id, events: ['run.failed'], include })
+  t.strictSame(fixed['warnings'], [])
 })
 
 t.test('the client requests every additional member by default', async (t) => {

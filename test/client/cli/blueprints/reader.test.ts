@@ -197,6 +197,25 @@ t.test('a file outside of the folder, or one that is no text, is a fault', async
   t.throws(() => read(folder), { message: /b\.yaml is a link to a file outside of/ })
 })
 
+t.test('a role with an unknown permission is a fault, whatever the brand', async (t) => {
+  const folder = folderFor(t)
+  const role = (...permissions: string[]) =>
+    folder.write(
+      'r.yaml',
+      `kind: role\nkey: r\nname: r\npermissions: ${JSON.stringify(permissions)}\n`,
+    )
+  role('service.project.veiw', 'project.view', 'acme.organization.admin', 'actions.execute.A!')
+  t.match(read(folder).faults, [
+    /permissions\[0\]: there is no such permission/,
+    /permissions\[1\]: there is no such permission/,
+    /permissions\[2\]: cannot be granted inside a project/,
+    /permissions\[3\]: there is no such permission/,
+  ])
+  t.match(read(folder).faults[0], /^r\.yaml:4:/)
+  role('service.project.view', 'acme.runs.operate', 'actions.execute.*', 'actions.execute.crm.*')
+  t.strictSame(read(folder).faults, [])
+})
+
 t.test('standard input, single files and missing paths', async (t) => {
   const folder = folderFor(t)
   const a = folder.write('a.yaml', agent('a'))
