@@ -21,7 +21,7 @@ import {
 } from './fields.ts'
 import { Mistake } from './mistake.ts'
 import { resolveNames } from './names.ts'
-import { type Format, formatted, printReply } from './output.ts'
+import { type Format, formatted, isFieldFormat, printReply } from './output.ts'
 import type { Shell } from './shell.ts'
 import { unknownName } from './usage.ts'
 
@@ -310,11 +310,12 @@ async function call(
     if (etag === undefined) throw new Mistake('The service sent no entity tag.')
     return shell.print(etag)
   }
+  const format = command.opts<{ format?: Format }>().format
   if (reply === undefined) {
     shell.note(`${routeOf(row).method === 'DELETE' ? 'Deleted' : 'Done'}.`)
+    if (isFieldFormat(format)) printReply(shell, {}, format)
     return
   }
-  const format = command.opts<{ format?: Format }>().format
   printReply(shell, reply, format, row.verb === 'query' ? noneOf(name, command) : undefined)
   const next = (reply as { next_cursor?: unknown }).next_cursor
   if (typeof next === 'string' && shell.columns !== undefined && format === undefined)

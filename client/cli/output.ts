@@ -23,8 +23,9 @@ export type Format = (typeof formats)[number] | FieldFormat
  */
 export type FieldFormat = `field=${string}`
 const FIELD = 'field='
-const isFieldFormat = (format: string): format is FieldFormat =>
-  format.startsWith(FIELD) && format.length > FIELD.length
+/** Whether a format is that of one field. */
+export const isFieldFormat = (format: string | undefined): format is FieldFormat =>
+  format?.startsWith(FIELD) === true && format.length > FIELD.length
 /** Whether a string is a valid format. */
 export const isFormat = (text: string): text is Format =>
   formats.some((format) => format === text) || isFieldFormat(text)

@@ -179,3 +179,11 @@ t.test('a file that cannot be written is a mistake, before bytes are sent', asyn
   }
   t.ok(statSync(pipe).isFIFO(), 'a pipe or device is not replaced')
 })
+
+t.test('a field of a reply without a body does not exist', async (t) => {
+  const baton = await commandsTo(t, (_, answer) => void answer.writeHead(204).end())
+  const { code, out, notes } = await baton(['run', 'cancel', 'run_1', '-o', 'field=status'])
+  t.strictSame([code, out], [1, ''])
+  t.equal(notes, 'Done.\nThe response has no field status.')
+  t.match(await baton(['run', 'cancel', 'run_1', '-o', 'json']), { code: 0, notes: 'Done.' })
+})
