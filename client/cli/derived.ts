@@ -328,10 +328,18 @@ function noneOf(name: string, command: Command): string {
     const value: unknown = command.getOptionValue(option.attributeName())
     const filter = option.attributeName().startsWith('field_') && value !== undefined
     return filter && !['--limit', '--cursor'].includes(option.long ?? '')
-      ? [`${option.long} ${String(value)}`]
+      ? [`${option.long} ${shownValue(value)}`]
       : []
   })
   return given.length > 0
     ? `${name} returned no results for ${given.join(' ')}.`
     : `${name} returned no results.`
 }
+
+/** Returns the value of a filter as it is written on the command line. */
+const shownValue = (value: unknown): string => {
+  if (value === NULL) return 'null'
+  const isText = typeof value !== 'object' || (Array.isArray(value) && value.every(isString))
+  return isText ? String(value) : JSON.stringify(value)
+}
+const isString = (value: unknown): boolean => typeof value === 'string'

@@ -187,3 +187,15 @@ t.test('a field of a reply without a body does not exist', async (t) => {
   t.equal(notes, 'Done.\nThe response has no field status.')
   t.match(await baton(['run', 'cancel', 'run_1', '-o', 'json']), { code: 0, notes: 'Done.' })
 })
+
+t.test('the remark about an empty list repeats the filters as they were given', async (t) => {
+  const baton = await commandsTo(t, (_, answer) => void answer.end('{"items":[],"has_more":false}'))
+  const { notes } = await baton([
+    'table',
+    'query',
+    'tbl_01JZ3M0Q0R8XG4V2T6Y9ABCDEF',
+    '--filter',
+    '{"a":[1]}',
+  ])
+  t.equal(notes, 'table.query returned no results for --filter {"a":[1]}.')
+})
