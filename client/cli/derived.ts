@@ -21,7 +21,7 @@ import {
 } from './fields.ts'
 import { Mistake } from './mistake.ts'
 import { resolveNames } from './names.ts'
-import { type Format, formatted, isFieldFormat, printReply } from './output.ts'
+import { type Format, formatted, isFieldFormat, printReply, usedFormat } from './output.ts'
 import type { Shell } from './shell.ts'
 import { unknownName } from './usage.ts'
 
@@ -318,8 +318,13 @@ async function call(
   }
   printReply(shell, reply, format, row.verb === 'query' ? noneOf(name, command) : undefined)
   const next = (reply as { next_cursor?: unknown }).next_cursor
-  if (typeof next === 'string' && shell.columns !== undefined && format === undefined)
-    shell.note(`There are more results: repeat the command with --cursor ${next}`)
+  // JSON and YAML contain the cursor.
+  const used = usedFormat(shell, format)
+  if (typeof next === 'string' && used !== 'json' && used !== 'yaml')
+    shell.note(
+      'There are more results: repeat the command with ' +
+        `${command.parent?.name() === 'call' ? '--set cursor=' : '--cursor '}${next}`,
+    )
 }
 
 /** Returns the message for an empty list. The message repeats the filters that were given. */

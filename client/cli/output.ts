@@ -195,6 +195,10 @@ export const formatted = (command: Command): Command =>
       }),
   )
 
+/** Returns the format of the output: the given one, or that of a terminal or of another output. */
+export const usedFormat = ({ columns }: Pick<Shell, 'columns'>, format?: Format): Format =>
+  format ?? (columns === undefined ? 'json' : 'table')
+
 /**
  * Prints a reply.
  * @param format the format that was given with `-o`, if any.
@@ -206,7 +210,7 @@ export function printReply(
   format: Format | undefined,
   none?: string,
 ): void {
-  const used = format ?? (shell.columns === undefined ? 'json' : 'table')
+  const used = usedFormat(shell, format)
   const empty = none !== undefined && itemsOf(reply)?.length === 0
   if (empty) shell.note(none)
   // As JSON or YAML, even an empty list is printed, because programs read that output.

@@ -199,3 +199,17 @@ t.test('the remark about an empty list repeats the filters as they were given', 
   ])
   t.equal(notes, 'table.query returned no results for --filter {"a":[1]}.')
 })
+
+t.test('a list of which only a part is printed says so', async (t) => {
+  const page = { items: [{ id: 'run_1' }], has_more: true, next_cursor: 'c1' }
+  const baton = await commandsTo(t, (_, answer) => void answer.end(JSON.stringify(page)))
+  for (const format of ['field=id', 'table', 'wide']) {
+    const { out, notes } = await baton(['run', 'list', '-o', format])
+    t.match(out, 'run_1')
+    t.equal(notes, 'There are more results: repeat the command with --cursor c1', format)
+  }
+  for (const format of ['json', 'yaml'])
+    t.match(await baton(['run', 'list', '-o', format]), { out: 'c1', notes: '' })
+  const { notes } = await baton(['call', 'run.list', '-o', 'field=id'])
+  t.equal(notes, 'There are more results: repeat the command with --set cursor=c1')
+})
