@@ -6,7 +6,13 @@
  */
 import { randomUUID } from 'node:crypto'
 import { type Row, routeOf } from '../protocol/contract.ts'
-import { BatonError, refusalError, unexpectedResponse, unreachableError } from './errors.ts'
+import {
+  BatonError,
+  isUnknownInclude,
+  refusalError,
+  unexpectedResponse,
+  unreachableError,
+} from './errors.ts'
 import {
   invalidHeader,
   isMediaType,
@@ -48,6 +54,10 @@ interface Request {
   readonly once?: boolean
 }
 
+/** The entity tag that a record must have. */
+interface Condition {
+  readonly if_match?: string | undefined
+}
 /** A reply, and the entity tag of the record if the service sent one. */
 export interface Exchanged {
   readonly reply: unknown
@@ -130,7 +140,8 @@ export class Transport {
 
   /**
    * Calls a command or query of the API table. By default the call requests all additions of the
-   * row. A field `include` in the input overrides this.
+   * row, or none if the service does not know one of them. A field `include` in the input overrides
+   * this.
    * @throws BatonError if the service refuses the request or does not respond, or if a path
    * parameter is missing.
    */
@@ -147,13 +158,25 @@ export class Transport {
   async exchange(
     row: Row,
     input: Readonly<Record<string, unknown>>,
-    { if_match }: { readonly if_match?: string | undefined } = {},
+    condition: Condition = {},
   ): Promise<Exchanged> {
     const { additions } = row.shape
-    const { path, rest } = this.path(row, {
-      ...input,
-      ...(additions && { include: input['include'] ?? Object.keys(additions) }),
-    })
+    if (!additions || input['include'] !== undefined) return this.#exchange(row, input, condition)
+    try {
+      const include = Object.keys(additions)
+      return await this.#exchange(row, { ...input, include }, condition)
+    } catch (error) {
+      // An older service refuses the request, and has not executed it.
+      if (!isUnknownInclude(error)) throw error
+      return this.#exchange(row, input, condition)
+    }
+  }
+  async #exchange(
+    row: Row,
+    input: Readonly<Record<string, unknown>>,
+    { if_match }: Condition,
+  ): Promise<Exchanged> {
+    const { path, rest } = this.path(row, input)
     const { method } = routeOf(row)
     const key = method === 'POST' ? randomUUID() : undefined
     const query = new URLSearchParams()

@@ -272,3 +272,21 @@ t.test('a key or header with an invalid character is refused without its value',
   )
   t.equal(sent.length, 0)
 })
+
+t.test('additions that an older service does not know are not requested again', async (t) => {
+  const unknown = (field: string) =>
+    refused(400, 'bad_request', { fields: [{ field, message: 'is unknown' }] })
+  const ok = { status: 200, body: { items: [] } }
+  for (const field of ['include', 'include[1]']) {
+    const { client: baton, sent } = answered([unknown(field), ok])
+    t.strictSame(await baton.run.list({ limit: 5 }), { items: [] })
+    t.strictSame(
+      sent.map(({ url }) => new URL(url).search),
+      ['?limit=5&include=name%2Cdescription', '?limit=5'],
+    )
+  }
+  const { client: baton, sent } = answered([unknown('limit'), unknown('include')])
+  await t.rejects(baton.run.list({ limit: 5 }), { code: 'bad_request' })
+  await t.rejects(baton.run.list({ include: ['name'] }), { code: 'bad_request' })
+  t.equal(sent.length, 2, 'another refusal, or that of a requested addition, is final')
+})
