@@ -18,6 +18,8 @@ export interface Connection {
   readonly key: string
   readonly project: string
 }
+/** A connection of a program that may need no key. */
+export type KeylessConnection = Omit<Connection, 'key'> & Partial<Pick<Connection, 'key'>>
 export interface ConnectionFlags {
   readonly server?: string
   readonly key?: string
@@ -108,6 +110,30 @@ export const serverOf = (env: Environment): string =>
  * invalid.
  */
 export function connectionOf(flags: ConnectionFlags, env: Environment): Connection {
+  const { url, key, project } = keylessConnectionOf(flags, env)
+  if (key === undefined)
+    throw new Mistake(
+      url.every((address) => isLoopback(address))
+        ? 'No API key found: pass --key, set BATON_KEY, ' +
+            `or run this command where a server stores its owner key (${keyFiles(env)[0]}). ` +
+            'Start a server with: npm start'
+        : `No API key found for ${url.join(', ')}: pass --key, set BATON_KEY, ` +
+            `or store a key with: baton profile set <name> --server ${url.join(',')} --key <key>`,
+    )
+  return { url, key, project }
+}
+
+/**
+ * Determines the connection of a worker. It has no key if none is found and all servers are on this
+ * machine, because such a server can accept workers without a key.
+ * @throws the same errors as `connectionOf`, but for a missing key only if a server is elsewhere.
+ */
+export function workerConnectionOf(flags: ConnectionFlags, env: Environment): KeylessConnection {
+  const found = keylessConnectionOf(flags, env)
+  return found.url.every((address) => isLoopback(address)) ? found : connectionOf(flags, env)
+}
+
+function keylessConnectionOf(flags: ConnectionFlags, env: Environment): KeylessConnection {
   const chosen = profileFor(flags, env)
   const url = addressesOf(
     flags.server ??
@@ -127,18 +153,9 @@ export function connectionOf(flags: ConnectionFlags, env: Environment): Connecti
     (url.every((address) => isLoopback(address))
       ? (ownerKey(env) ?? (env['BATON_ROOT_KEY'] || undefined))
       : undefined)
-  if (!key)
-    throw new Mistake(
-      url.every((address) => isLoopback(address))
-        ? 'No API key found: pass --key, set BATON_KEY, ' +
-            `or run this command where a server stores its owner key (${keyFiles(env)[0]}). ` +
-            'Start a server with: npm start'
-        : `No API key found for ${url.join(', ')}: pass --key, set BATON_KEY, ` +
-            `or store a key with: baton profile set <name> --server ${url.join(',')} --key <key>`,
-    )
   return {
     url,
-    key,
+    ...(key && { key }),
     project: flags.project ?? (env['BATON_PROJECT'] || stored?.project || 'default'),
   }
 }
