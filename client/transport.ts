@@ -35,6 +35,17 @@ export interface ClientOptions {
   readonly project?: string
   /** Maximum number of attempts per request, including the first; 4 by default. */
   readonly tries?: number
+  /**
+   * Maximum number of attempts per request after the service has answered an earlier request;
+   * `tries` by default. A program that runs for a long time can so outlast a restart of the service,
+   * but ends soon if the address is wrong.
+   */
+  readonly reconnectTries?: number
+  /**
+   * Called when a request has failed `tries` times and is repeated nevertheless. Then not called
+   * again until the service has answered a request.
+   */
+  readonly onUnavailable?: (error: BatonError) => void
   /** Timeout of one attempt in milliseconds; 60 s by default. */
   readonly timeout?: number
   readonly fetch?: typeof fetch
@@ -69,6 +80,9 @@ export class Transport {
   readonly #urls: readonly string[]
   readonly #pause: (ms: number) => Promise<void>
   #at = 0
+  /** Whether the service has answered a request. */
+  #answered = false
+  #isUnavailable = false
   constructor(options: ClientOptions) {
     this.#options = options
     this.#urls = (typeof options.url === 'string' ? [options.url] : options.url).map((url) =>
@@ -252,9 +266,20 @@ export class Transport {
     )
   }
 
-  /** Maximum number of attempts per request, including the first. */
+  /** Maximum number of attempts per request at present, including the first. */
   get tries(): number {
-    return this.#options.tries ?? 4
+    const { tries = 4, reconnectTries = tries } = this.#options
+    return this.#answered ? reconnectTries : tries
+  }
+  #recordAnswer(): void {
+    this.#answered = true
+    this.#isUnavailable = false
+  }
+  /** Reports a failure once, if the request is repeated longer than `tries` allows. */
+  #reportFailure(attempt: number, failure: BatonError): void {
+    if (attempt < (this.#options.tries ?? 4) || this.#isUnavailable) return
+    this.#isUnavailable = true
+    this.#options.onUnavailable?.(failure)
   }
   /**
    * Sends a request and reads the response. After a temporary failure, the request is repeated: at
@@ -282,7 +307,6 @@ export class Transport {
       readonly accepts?: (answer: Response, attempt: number) => boolean
     } = {},
   ): Promise<T> {
-    const tries = once ? 1 : this.tries
     for (let attempt = 1; ; attempt++) {
       const { url } = this
       const init = make()
@@ -306,9 +330,16 @@ export class Transport {
             body: ReadableStream.from(reportingFailure(init.body, (fault) => faults.push(fault))),
           }),
         })
-        if (accepts(answer, attempt)) return await read(answer)
+        if (accepts(answer, attempt)) {
+          const result = await read(answer)
+          this.#recordAnswer()
+          return result
+        }
         failure = refusalError(answer, await answer.text())
-        if (!isTemporary(answer.status)) throw failure
+        if (!isTemporary(answer.status)) {
+          this.#recordAnswer()
+          throw failure
+        }
         retryAfter = retryAfterMs(answer)
         if (answer.status !== 429) this.next(url)
       } catch (error) {
@@ -320,7 +351,8 @@ export class Transport {
         failure = unreachableError(url, error)
         this.next(url)
       }
-      if (attempt >= tries) throw failure
+      if (once || attempt >= this.tries) throw failure
+      this.#reportFailure(attempt, failure)
       const paused = this.pause(Math.min(WAIT.last, WAIT.first * 2 ** (attempt - 1)), retryAfter)
       await (signal ? orAborted(paused, signal) : paused)
     }

@@ -51,11 +51,20 @@ function startProgress(what: string): Progress {
     progress.Presets.shades_classic,
   )
   bar.start(1000, 0, { count: 0 })
+  clearProgress = () => {
+    process.stderr.clearLine(0)
+    process.stderr.cursorTo(0)
+  }
   return {
     update: (part, count) => bar.update(Math.round(part * 1000), { count }),
-    stop: () => bar.stop(),
+    stop: () => {
+      clearProgress = () => {}
+      bar.stop()
+    },
   }
 }
+/** Removes the line of the active progress bar, which draws it again at its next update. */
+let clearProgress = (): void => {}
 
 /**
  * Asks on standard error. Only `y` and `yes` confirm. End of input counts as no, and Ctrl-C yields
@@ -98,7 +107,10 @@ function handleErrors(): void {
  */
 export const processShell = (env: Environment): Shell => {
   // Remarks contain messages of other programs, which must not control the terminal.
-  const note = (line: string) => void process.stderr.write(`${plainText(line)}\n`)
+  const note = (line: string) => {
+    clearProgress()
+    process.stderr.write(`${plainText(line)}\n`)
+  }
   handleErrors()
   return {
     env,

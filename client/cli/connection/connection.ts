@@ -9,8 +9,9 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Command } from 'commander'
-import { type Client, client } from '../../client.ts'
+import { type Client, type ClientOptions, client } from '../../client.ts'
 import { type Environment, Mistake } from '../mistake.ts'
+import type { Shell } from '../shell.ts'
 import { type Profile, profileOf, readProfiles } from './profiles.ts'
 
 export interface Connection {
@@ -185,3 +186,22 @@ function ownerKey(env: Environment): string | undefined {
 /** Creates a client for the connection that a command's flags select. */
 export const clientFor = (command: Command, env: Environment): Client =>
   client(connectionOf(command.optsWithGlobals(), env))
+
+/**
+ * Maximum number of attempts per request of a long command after the service has answered it. They
+ * take about a minute, which is longer than a restart of the service.
+ */
+const RECONNECT_TRIES = 20
+/**
+ * Returns the options of a client for a command that sends many requests, or a large one: it
+ * outlasts a restart of the service, and says that it waits.
+ */
+export const outlastingRestarts = ({
+  note,
+}: Pick<Shell, 'note'>): Pick<ClientOptions, 'reconnectTries' | 'onUnavailable'> => ({
+  reconnectTries: RECONNECT_TRIES,
+  onUnavailable: ({ message }) => note(`(${message.replace(/\.$/, '')}; trying again)`),
+})
+/** Creates a client like `clientFor`, for a command that sends many requests, or a large one. */
+export const longClientFor = (command: Command, shell: Shell): Client =>
+  client({ ...connectionOf(command.optsWithGlobals(), shell.env), ...outlastingRestarts(shell) })

@@ -188,6 +188,29 @@ t.test('a field of a reply without a body does not exist', async (t) => {
   t.match(await baton(['run', 'cancel', 'run_1', '-o', 'json']), { code: 0, notes: 'Done.' })
 })
 
+t.test('an import outlasts a restart of the service, and says so', async (t) => {
+  // The pauses between attempts have a jitter, so they are no whole numbers.
+  const wait = globalThis.setTimeout
+  t.intercept(globalThis, 'setTimeout', {
+    value: (run: () => void, ms = 0, ...given: []) =>
+      wait(run, Number.isInteger(ms) ? ms : 0, ...given),
+  })
+  const schema = { identity_column: 'k', columns: [{ name: 'k', type: 'string' }] }
+  let [answered, failed] = [0, 0]
+  const baton = await commandsTo(t, ({ method }, answer) => {
+    if (method === 'GET')
+      return void answer.end(JSON.stringify({ items: [{ id: 'tbl_1', name: 'orders', schema }] }))
+    if (failed++ < 10) return void answer.writeHead(503).end('{}')
+    answered++
+    answer.end('{"items":[]}')
+  })
+  const file = join(t.testdir({ 'orders.csv': 'k\na\nb\n' }), 'orders.csv')
+  const { code, notes } = await baton(['table', 'import', 'orders', file])
+  t.strictSame([code, answered], [0, 1], notes)
+  t.equal(notes.match(/503 .*trying again/g)?.length, 1, notes)
+  t.match(notes, 'Wrote 2 rows to the table orders.')
+})
+
 t.test('the remark about an empty list repeats the filters as they were given', async (t) => {
   const baton = await commandsTo(t, (_, answer) => void answer.end('{"items":[],"has_more":false}'))
   const { notes } = await baton([
