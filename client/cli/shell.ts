@@ -3,6 +3,7 @@
  * errors are explained.
  */
 import { createInterface } from 'node:readline'
+import { isatty } from 'node:tty'
 import progress from 'cli-progress'
 import { plainText } from '../plain.ts'
 import { explain } from './explain.ts'
@@ -115,7 +116,9 @@ export const processShell = (env: Environment): Shell => {
   return {
     env,
     ...(process.stdout.isTTY && { columns: process.stdout.columns || 80 }),
-    ...(process.stdin.isTTY && process.stderr.isTTY && { confirm }),
+    // The stream `process.stdin` is not used here: it makes a pipe non-blocking, so that a file
+    // named `-` could not be read before its writer has written something.
+    ...(isatty(0) && process.stderr.isTTY && { confirm }),
     ...(process.stderr.isTTY && { progress: startProgress }),
     note,
     print: (text, end = '\n') => void process.stdout.write(`${text}${end}`),
