@@ -20,7 +20,7 @@ export interface Connection {
   readonly project: string
 }
 /** A connection of a program that may need no key. */
-export type KeylessConnection = Omit<Connection, 'key'> & Partial<Pick<Connection, 'key'>>
+type KeylessConnection = Omit<Connection, 'key'> & Partial<Pick<Connection, 'key'>>
 export interface ConnectionFlags {
   readonly server?: string
   readonly key?: string
