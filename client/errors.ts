@@ -74,3 +74,16 @@ export function reasonOf(error: unknown): string {
     return `${reason} (TLS); the address may begin with http:// instead of https://`
   return message || code || String(error)
 }
+
+/**
+ * Whether a service refused a request because it does not know the parameter `include` of the row,
+ * or one of its values, as an older service.
+ */
+export function isUnknownInclude(error: unknown): boolean {
+  if (!(error instanceof BatonError) || error.code !== 'bad_request') return false
+  const fields = error.details?.['fields']
+  return (
+    Array.isArray(fields) &&
+    fields.some(({ field }: { readonly field?: unknown }) => /^include\b/.test(String(field)))
+  )
+}

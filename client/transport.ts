@@ -6,7 +6,13 @@
  */
 import { randomUUID } from 'node:crypto'
 import { type Row, routeOf } from '../protocol/contract.ts'
-import { BatonError, refusalError, unexpectedResponse, unreachableError } from './errors.ts'
+import {
+  BatonError,
+  isUnknownInclude,
+  refusalError,
+  unexpectedResponse,
+  unreachableError,
+} from './errors.ts'
 import {
   invalidHeader,
   isMediaType,
@@ -29,6 +35,17 @@ export interface ClientOptions {
   readonly project?: string
   /** Maximum number of attempts per request, including the first; 4 by default. */
   readonly tries?: number
+  /**
+   * Maximum number of attempts per request after the service has answered an earlier request;
+   * `tries` by default. A program that runs for a long time can so outlast a restart of the service,
+   * but ends soon if the address is wrong.
+   */
+  readonly reconnectTries?: number
+  /**
+   * Called when a request has failed `tries` times and is repeated nevertheless. Then not called
+   * again until the service has answered a request.
+   */
+  readonly onUnavailable?: (error: BatonError) => void
   /** Timeout of one attempt in milliseconds; 60 s by default. */
   readonly timeout?: number
   readonly fetch?: typeof fetch
@@ -48,6 +65,10 @@ interface Request {
   readonly once?: boolean
 }
 
+/** The entity tag that a record must have. */
+interface Condition {
+  readonly if_match?: string | undefined
+}
 /** A reply, and the entity tag of the record if the service sent one. */
 export interface Exchanged {
   readonly reply: unknown
@@ -59,6 +80,9 @@ export class Transport {
   readonly #urls: readonly string[]
   readonly #pause: (ms: number) => Promise<void>
   #at = 0
+  /** Whether the service has answered a request. */
+  #answered = false
+  #isUnavailable = false
   constructor(options: ClientOptions) {
     this.#options = options
     this.#urls = (typeof options.url === 'string' ? [options.url] : options.url).map((url) =>
@@ -130,7 +154,8 @@ export class Transport {
 
   /**
    * Calls a command or query of the API table. By default the call requests all additions of the
-   * row. A field `include` in the input overrides this.
+   * row, or none if the service does not know one of them. A field `include` in the input overrides
+   * this.
    * @throws BatonError if the service refuses the request or does not respond, or if a path
    * parameter is missing.
    */
@@ -147,13 +172,25 @@ export class Transport {
   async exchange(
     row: Row,
     input: Readonly<Record<string, unknown>>,
-    { if_match }: { readonly if_match?: string | undefined } = {},
+    condition: Condition = {},
   ): Promise<Exchanged> {
     const { additions } = row.shape
-    const { path, rest } = this.path(row, {
-      ...input,
-      ...(additions && { include: input['include'] ?? Object.keys(additions) }),
-    })
+    if (!additions || input['include'] !== undefined) return this.#exchange(row, input, condition)
+    try {
+      const include = Object.keys(additions)
+      return await this.#exchange(row, { ...input, include }, condition)
+    } catch (error) {
+      // An older service refuses the request, and has not executed it.
+      if (!isUnknownInclude(error)) throw error
+      return this.#exchange(row, input, condition)
+    }
+  }
+  async #exchange(
+    row: Row,
+    input: Readonly<Record<string, unknown>>,
+    { if_match }: Condition,
+  ): Promise<Exchanged> {
+    const { path, rest } = this.path(row, input)
     const { method } = routeOf(row)
     const key = method === 'POST' ? randomUUID() : undefined
     const query = new URLSearchParams()
@@ -229,9 +266,20 @@ export class Transport {
     )
   }
 
-  /** Maximum number of attempts per request, including the first. */
+  /** Maximum number of attempts per request at present, including the first. */
   get tries(): number {
-    return this.#options.tries ?? 4
+    const { tries = 4, reconnectTries = tries } = this.#options
+    return this.#answered ? reconnectTries : tries
+  }
+  #recordAnswer(): void {
+    this.#answered = true
+    this.#isUnavailable = false
+  }
+  /** Reports a failure once, if the request is repeated longer than `tries` allows. */
+  #reportFailure(attempt: number, failure: BatonError): void {
+    if (attempt < (this.#options.tries ?? 4) || this.#isUnavailable) return
+    this.#isUnavailable = true
+    this.#options.onUnavailable?.(failure)
   }
   /**
    * Sends a request and reads the response. After a temporary failure, the request is repeated: at
@@ -259,7 +307,6 @@ export class Transport {
       readonly accepts?: (answer: Response, attempt: number) => boolean
     } = {},
   ): Promise<T> {
-    const tries = once ? 1 : this.tries
     for (let attempt = 1; ; attempt++) {
       const { url } = this
       const init = make()
@@ -283,9 +330,16 @@ export class Transport {
             body: ReadableStream.from(reportingFailure(init.body, (fault) => faults.push(fault))),
           }),
         })
-        if (accepts(answer, attempt)) return await read(answer)
+        if (accepts(answer, attempt)) {
+          const result = await read(answer)
+          this.#recordAnswer()
+          return result
+        }
         failure = refusalError(answer, await answer.text())
-        if (!isTemporary(answer.status)) throw failure
+        if (!isTemporary(answer.status)) {
+          this.#recordAnswer()
+          throw failure
+        }
         retryAfter = retryAfterMs(answer)
         if (answer.status !== 429) this.next(url)
       } catch (error) {
@@ -297,7 +351,8 @@ export class Transport {
         failure = unreachableError(url, error)
         this.next(url)
       }
-      if (attempt >= tries) throw failure
+      if (once || attempt >= this.tries) throw failure
+      this.#reportFailure(attempt, failure)
       const paused = this.pause(Math.min(WAIT.last, WAIT.first * 2 ** (attempt - 1)), retryAfter)
       await (signal ? orAborted(paused, signal) : paused)
     }

@@ -47,7 +47,7 @@ export class Worker {
   constructor(options: WorkerOptions, ports: Ports = { clock: systemClock(randomUUID), dial }) {
     const {
       url,
-      key,
+      key = '',
       project = 'default',
       instance = `${hostname()}-${randomUUID().slice(0, 8)}`,
       concurrency = 1,
@@ -67,7 +67,7 @@ export class Worker {
         instance,
         concurrency,
         urls,
-        headers: { authorization: `Bearer ${key}` },
+        headers: key === '' ? {} : { authorization: `Bearer ${key}` },
         publish: publisherOf(
           new Transport({ url: addresses.map((one) => one.replace(/^ws/i, 'http')), key, project }),
         ),

@@ -21,7 +21,7 @@ import {
 } from './fields.ts'
 import { Mistake } from './mistake.ts'
 import { resolveNames } from './names.ts'
-import { type Format, formatted, printReply } from './output.ts'
+import { type Format, formatted, isFieldFormat, printReply, usedFormat } from './output.ts'
 import type { Shell } from './shell.ts'
 import { unknownName } from './usage.ts'
 
@@ -310,15 +310,21 @@ async function call(
     if (etag === undefined) throw new Mistake('The service sent no entity tag.')
     return shell.print(etag)
   }
+  const format = command.opts<{ format?: Format }>().format
   if (reply === undefined) {
     shell.note(`${routeOf(row).method === 'DELETE' ? 'Deleted' : 'Done'}.`)
+    if (isFieldFormat(format)) printReply(shell, {}, format)
     return
   }
-  const format = command.opts<{ format?: Format }>().format
   printReply(shell, reply, format, row.verb === 'query' ? noneOf(name, command) : undefined)
   const next = (reply as { next_cursor?: unknown }).next_cursor
-  if (typeof next === 'string' && shell.columns !== undefined && format === undefined)
-    shell.note(`There are more results: repeat the command with --cursor ${next}`)
+  // JSON and YAML contain the cursor.
+  const used = usedFormat(shell, format)
+  if (typeof next === 'string' && used !== 'json' && used !== 'yaml')
+    shell.note(
+      'There are more results: repeat the command with ' +
+        `${command.parent?.name() === 'call' ? '--set cursor=' : '--cursor '}${next}`,
+    )
 }
 
 /** Returns the message for an empty list. The message repeats the filters that were given. */
@@ -327,10 +333,18 @@ function noneOf(name: string, command: Command): string {
     const value: unknown = command.getOptionValue(option.attributeName())
     const filter = option.attributeName().startsWith('field_') && value !== undefined
     return filter && !['--limit', '--cursor'].includes(option.long ?? '')
-      ? [`${option.long} ${String(value)}`]
+      ? [`${option.long} ${shownValue(value)}`]
       : []
   })
   return given.length > 0
     ? `${name} returned no results for ${given.join(' ')}.`
     : `${name} returned no results.`
 }
+
+/** Returns the value of a filter as it is written on the command line. */
+const shownValue = (value: unknown): string => {
+  if (value === NULL) return 'null'
+  const isText = typeof value !== 'object' || (Array.isArray(value) && value.every(isString))
+  return isText ? String(value) : JSON.stringify(value)
+}
+const isString = (value: unknown): boolean => typeof value === 'string'

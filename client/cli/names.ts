@@ -6,7 +6,7 @@
 import { api } from '../../protocol/api.ts'
 import type { Row } from '../../protocol/contract.ts'
 import { prefixes } from '../../protocol/ids.ts'
-import { BatonError } from '../errors.ts'
+import { BatonError, isUnknownInclude } from '../errors.ts'
 import { closest } from '../suggest.ts'
 import type { Transport } from '../transport.ts'
 import { Mistake } from './mistake.ts'
@@ -191,13 +191,25 @@ async function* all(
   list: Row,
   query: { readonly project?: string; readonly include?: readonly string[] },
 ): AsyncGenerator<Readonly<Record<string, unknown>>> {
+  const { include, ...others } = query
+  const first = async (): Promise<unknown> => {
+    if (include === undefined) return transport.call(list, { ...others, limit: 200 })
+    try {
+      return await transport.call(list, { ...others, include, limit: 200 })
+    } catch (error) {
+      // An older service has a single page.
+      if (isUnknownInclude(error)) return transport.call(list, { ...others, limit: 200 })
+      throw error
+    }
+  }
   let cursor: string | undefined
   for (let page = 0; page < MAX_PAGES; page++) {
-    const reply = (await transport.call(list, {
-      ...query,
-      limit: 200,
-      ...(cursor !== undefined && { cursor }),
-    })) as { items?: readonly Record<string, unknown>[]; next_cursor?: string }
+    const reply = (await (cursor === undefined
+      ? first()
+      : transport.call(list, { ...query, limit: 200, cursor }))) as {
+      items?: readonly Record<string, unknown>[]
+      next_cursor?: string
+    }
     yield* reply.items ?? []
     cursor = reply.next_cursor
     if (cursor === undefined) return

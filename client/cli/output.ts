@@ -23,8 +23,9 @@ export type Format = (typeof formats)[number] | FieldFormat
  */
 export type FieldFormat = `field=${string}`
 const FIELD = 'field='
-const isFieldFormat = (format: string): format is FieldFormat =>
-  format.startsWith(FIELD) && format.length > FIELD.length
+/** Whether a format is that of one field. */
+export const isFieldFormat = (format: string | undefined): format is FieldFormat =>
+  format?.startsWith(FIELD) === true && format.length > FIELD.length
 /** Whether a string is a valid format. */
 export const isFormat = (text: string): text is Format =>
   formats.some((format) => format === text) || isFieldFormat(text)
@@ -194,6 +195,10 @@ export const formatted = (command: Command): Command =>
       }),
   )
 
+/** Returns the format of the output: the given one, or that of a terminal or of another output. */
+export const usedFormat = ({ columns }: Pick<Shell, 'columns'>, format?: Format): Format =>
+  format ?? (columns === undefined ? 'json' : 'table')
+
 /**
  * Prints a reply.
  * @param format the format that was given with `-o`, if any.
@@ -205,7 +210,7 @@ export function printReply(
   format: Format | undefined,
   none?: string,
 ): void {
-  const used = format ?? (shell.columns === undefined ? 'json' : 'table')
+  const used = usedFormat(shell, format)
   const empty = none !== undefined && itemsOf(reply)?.length === 0
   if (empty) shell.note(none)
   // As JSON or YAML, even an empty list is printed, because programs read that output.

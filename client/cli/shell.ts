@@ -3,6 +3,7 @@
  * errors are explained.
  */
 import { createInterface } from 'node:readline'
+import { isatty } from 'node:tty'
 import progress from 'cli-progress'
 import { plainText } from '../plain.ts'
 import { explain } from './explain.ts'
@@ -51,11 +52,20 @@ function startProgress(what: string): Progress {
     progress.Presets.shades_classic,
   )
   bar.start(1000, 0, { count: 0 })
+  clearProgress = () => {
+    process.stderr.clearLine(0)
+    process.stderr.cursorTo(0)
+  }
   return {
     update: (part, count) => bar.update(Math.round(part * 1000), { count }),
-    stop: () => bar.stop(),
+    stop: () => {
+      clearProgress = () => {}
+      bar.stop()
+    },
   }
 }
+/** Removes the line of the active progress bar, which draws it again at its next update. */
+let clearProgress = (): void => {}
 
 /**
  * Asks on standard error. Only `y` and `yes` confirm. End of input counts as no, and Ctrl-C yields
@@ -98,12 +108,17 @@ function handleErrors(): void {
  */
 export const processShell = (env: Environment): Shell => {
   // Remarks contain messages of other programs, which must not control the terminal.
-  const note = (line: string) => void process.stderr.write(`${plainText(line)}\n`)
+  const note = (line: string) => {
+    clearProgress()
+    process.stderr.write(`${plainText(line)}\n`)
+  }
   handleErrors()
   return {
     env,
     ...(process.stdout.isTTY && { columns: process.stdout.columns || 80 }),
-    ...(process.stdin.isTTY && process.stderr.isTTY && { confirm }),
+    // The stream `process.stdin` is not used here: it makes a pipe non-blocking, so that a file
+    // named `-` could not be read before its writer has written something.
+    ...(isatty(0) && process.stderr.isTTY && { confirm }),
     ...(process.stderr.isTTY && { progress: startProgress }),
     note,
     print: (text, end = '\n') => void process.stdout.write(`${text}${end}`),

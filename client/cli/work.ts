@@ -3,7 +3,7 @@ import { type Command, InvalidArgumentError } from 'commander'
 import { stockActions } from '../actions.ts'
 import type { JobEvent } from '../worker/options.ts'
 import { Worker } from '../worker.ts'
-import { connected, connectionOf } from './connection/connection.ts'
+import { connected, workerConnectionOf } from './connection/connection.ts'
 import { Mistake } from './mistake.ts'
 import type { Shell } from './shell.ts'
 
@@ -73,7 +73,8 @@ export function actionsOf(names: string | undefined): typeof stockActions {
 
 async function run(command: Command, { env, note }: Shell): Promise<void> {
   const { actions, concurrency, queue, instance, captureConsole } = command.opts<Flags>()
-  const connection = connectionOf(command.optsWithGlobals(), env)
+  const connection = workerConnectionOf(command.optsWithGlobals(), env)
+  if (connection.key === undefined) note('No API key found: connecting without one.')
   const worker = new Worker({
     ...connection,
     concurrency,

@@ -232,6 +232,20 @@ export class Jobs {
     [...this.#running.values()].filter(({ job }) => job.id === job_id)
 }
 
+/**
+ * Returns the message of an error. Errors without one are described by the errors that they contain,
+ * by their code or by their cause: Node.js reports a host with several addresses that does not
+ * respond as an `AggregateError` without a message.
+ */
+function messageOf(error: Error): unknown {
+  if (error.message) return error.message
+  const { errors, code } = error as { readonly errors?: unknown; readonly code?: unknown }
+  const parts = Array.isArray(errors) ? errors.filter((one) => one instanceof Error) : []
+  const text = [...new Set(parts.map(({ message }) => message))].filter(Boolean).join('; ')
+  const { cause } = error
+  return text || code || (cause instanceof Error ? cause.message : '')
+}
+
 /** Maximum length of an error message in characters. The service shortens it further. */
 const MAX_MESSAGE_LENGTH = 100_000
 /**
@@ -243,7 +257,7 @@ function faultOf(error: unknown): { error_type: string; error_message: string } 
     if (error instanceof Error)
       return {
         error_type: String(error.name || 'Error').slice(0, MAX_MESSAGE_LENGTH),
-        error_message: String(error.message).slice(0, MAX_MESSAGE_LENGTH),
+        error_message: String(messageOf(error)).slice(0, MAX_MESSAGE_LENGTH),
       }
     const text = typeof error === 'string' ? error : inspect(error, { depth: 2 })
     return { error_type: 'Error', error_message: text.slice(0, MAX_MESSAGE_LENGTH) }

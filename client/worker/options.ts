@@ -58,8 +58,11 @@ export interface WorkerOptions {
    * tried in turn.
    */
   readonly url: string | readonly string[]
-  /** API key with the permission to execute work. */
-  readonly key: string
+  /**
+   * API key with the permission to execute work. Without it, or if it is empty, the worker sends no
+   * credential: a service with `BATON_ANONYMOUS_WORKER` accepts such workers from its own machine.
+   */
+  readonly key?: string
   /** Handle of the project; `default` if absent. */
   readonly project?: string
   /**

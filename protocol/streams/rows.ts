@@ -44,6 +44,8 @@ const topics = {
 export type StreamTopic = keyof typeof topics
 /** The names of all topics. */
 export const streamTopics = Object.keys(topics) as StreamTopic[]
+/** Whether a subscription to the topic names a target, such as a run. */
+export const needsTarget = (topic: StreamTopic): boolean => topics[topic].target
 
 const StreamCursor = Type.Union([
   Type.Integer({ minimum: 0 }),

@@ -272,3 +272,46 @@ t.test('a key or header with an invalid character is refused without its value',
   )
   t.equal(sent.length, 0)
 })
+
+t.test('a client that was answered once can try longer', async (t) => {
+  const unavailable: string[] = []
+  const options = {
+    tries: 2,
+    reconnectTries: 5,
+    onUnavailable: ({ message }: BatonError) => void unavailable.push(message),
+  }
+  const ok = { status: 200, body: { id: 'run_1' } }
+  const { client: baton, sent } = answered(
+    ['broken', ok, 'broken', 'broken', 'broken', 'broken', ok, ...Array(5).fill('broken'), ok],
+    options,
+  )
+  const get = () => baton.run.get({ id: 'run_1' })
+  await get()
+  t.strictSame(unavailable, [])
+  await get()
+  t.equal(sent.length, 7)
+  t.strictSame(unavailable.length, 1, 'reported once per interruption')
+  await t.rejects(get(), { code: 'unreachable' })
+  t.strictSame([sent.length, unavailable.length], [12, 2])
+  const first = answered([], options)
+  await t.rejects(first.client.run.get({ id: 'run_1' }), { code: 'unreachable' })
+  t.strictSame([first.sent.length, unavailable.length], [2, 2], 'as long as nothing has answered')
+})
+
+t.test('additions that an older service does not know are not requested again', async (t) => {
+  const unknown = (field: string) =>
+    refused(400, 'bad_request', { fields: [{ field, message: 'is unknown' }] })
+  const ok = { status: 200, body: { items: [] } }
+  for (const field of ['include', 'include[1]']) {
+    const { client: baton, sent } = answered([unknown(field), ok])
+    t.strictSame(await baton.run.list({ limit: 5 }), { items: [] })
+    t.strictSame(
+      sent.map(({ url }) => new URL(url).search),
+      ['?limit=5&include=name%2Cdescription', '?limit=5'],
+    )
+  }
+  const { client: baton, sent } = answered([unknown('limit'), unknown('include')])
+  await t.rejects(baton.run.list({ limit: 5 }), { code: 'bad_request' })
+  await t.rejects(baton.run.list({ include: ['name'] }), { code: 'bad_request' })
+  t.equal(sent.length, 2, 'another refusal, or that of a requested addition, is final')
+})

@@ -11,7 +11,7 @@ import type { Artifact } from '../../../protocol/artifacts/schema.ts'
 import { getArtifact } from '../../artifacts.ts'
 import { BatonError } from '../../errors.ts'
 import type { Transport } from '../../transport.ts'
-import { clientFor, connected } from '../connection/connection.ts'
+import { connected, longClientFor } from '../connection/connection.ts'
 import { isSystemError, Mistake } from '../mistake.ts'
 import type { Shell } from '../shell.ts'
 
@@ -34,7 +34,7 @@ export function addGet(parent: Command, shell: Shell): void {
   )
   command.action(
     shell.guarded(async (id: string, file?: string) => {
-      const { transport } = clientFor(command, shell.env)
+      const { transport } = longClientFor(command, shell)
       const artifact = (await transport.call(api['artifact.get'], { artifact_id: id })) as Artifact
       if (file === undefined) return shell.print(JSON.stringify(artifact, undefined, 2))
       if (file === '-') return print(transport, id)

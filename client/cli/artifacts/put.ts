@@ -5,7 +5,7 @@ import type { Command } from 'commander'
 import mime from 'mime'
 import { isJsonObject } from '../../../protocol/rules/json-object.ts'
 import { putArtifact, type Source } from '../../artifacts.ts'
-import { clientFor, connected } from '../connection/connection.ts'
+import { connected, longClientFor, requireService } from '../connection/connection.ts'
 import { standardInput } from '../files/standard-input.ts'
 import { Mistake } from '../mistake.ts'
 import type { Shell } from '../shell.ts'
@@ -38,7 +38,11 @@ export function addPut(parent: Command, shell: Shell): void {
     shell.guarded(async (file: string) => {
       const { name = nameOf(file), mime: type, metadata, convert } = command.opts<Flags>()
       const source = sourceOf(file)
-      const { transport } = clientFor(command, shell.env)
+      const baton = longClientFor(command, shell)
+      const { transport } = baton
+      // Then an interruption of the upload is not taken for a wrong address. Standard input cannot
+      // be uploaded again.
+      if (source.size !== undefined) await requireService(baton)
       const bar = shell.progress?.('bytes')
       try {
         const artifact = await putArtifact(transport, source, {

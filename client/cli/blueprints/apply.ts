@@ -11,7 +11,12 @@ import type { ApplyResult } from '../../../protocol/blueprints/schema.ts'
 import { client } from '../../client.ts'
 import { BatonError } from '../../errors.ts'
 import type { Transport } from '../../transport.ts'
-import { type ConnectionFlags, connected, connectionOf } from '../connection/connection.ts'
+import {
+  type ConnectionFlags,
+  connected,
+  connectionOf,
+  outlastingRestarts,
+} from '../connection/connection.ts'
 import { Mistake } from '../mistake.ts'
 import type { Shell } from '../shell.ts'
 import { type Blueprint, type Overrides, requestOf } from './documents.ts'
@@ -194,7 +199,11 @@ async function run(
       'There is no terminal on which the plan could be confirmed: pass --yes to perform it, or ' +
         '--plan to only show it.',
     )
-  const { transport } = client({ ...connectionOf(flags, shell.env), timeout: TIMEOUT_MS })
+  const { transport } = client({
+    ...connectionOf(flags, shell.env),
+    ...outlastingRestarts(shell),
+    timeout: TIMEOUT_MS,
+  })
   const targets = blueprints.map((one) => targetOf(one, transport, flags.prune === true, shell))
   const plans: { readonly target: Target; readonly plan: ApplyResult }[] = []
   for (const target of targets) {

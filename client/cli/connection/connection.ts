@@ -9,8 +9,9 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Command } from 'commander'
-import { type Client, client } from '../../client.ts'
+import { type Client, type ClientOptions, client } from '../../client.ts'
 import { type Environment, Mistake } from '../mistake.ts'
+import type { Shell } from '../shell.ts'
 import { type Profile, profileOf, readProfiles } from './profiles.ts'
 
 export interface Connection {
@@ -18,6 +19,8 @@ export interface Connection {
   readonly key: string
   readonly project: string
 }
+/** A connection of a program that may need no key. */
+type KeylessConnection = Omit<Connection, 'key'> & Partial<Pick<Connection, 'key'>>
 export interface ConnectionFlags {
   readonly server?: string
   readonly key?: string
@@ -108,6 +111,30 @@ export const serverOf = (env: Environment): string =>
  * invalid.
  */
 export function connectionOf(flags: ConnectionFlags, env: Environment): Connection {
+  const { url, key, project } = keylessConnectionOf(flags, env)
+  if (key === undefined)
+    throw new Mistake(
+      url.every((address) => isLoopback(address))
+        ? 'No API key found: pass --key, set BATON_KEY, ' +
+            `or run this command where a server stores its owner key (${keyFiles(env)[0]}). ` +
+            'Start a server with: npm start'
+        : `No API key found for ${url.join(', ')}: pass --key, set BATON_KEY, ` +
+            `or store a key with: baton profile set <name> --server ${url.join(',')} --key <key>`,
+    )
+  return { url, key, project }
+}
+
+/**
+ * Determines the connection of a worker. It has no key if none is found and all servers are on this
+ * machine, because such a server can accept workers without a key.
+ * @throws the same errors as `connectionOf`, but for a missing key only if a server is elsewhere.
+ */
+export function workerConnectionOf(flags: ConnectionFlags, env: Environment): KeylessConnection {
+  const found = keylessConnectionOf(flags, env)
+  return found.url.every((address) => isLoopback(address)) ? found : connectionOf(flags, env)
+}
+
+function keylessConnectionOf(flags: ConnectionFlags, env: Environment): KeylessConnection {
   const chosen = profileFor(flags, env)
   const url = addressesOf(
     flags.server ??
@@ -127,18 +154,9 @@ export function connectionOf(flags: ConnectionFlags, env: Environment): Connecti
     (url.every((address) => isLoopback(address))
       ? (ownerKey(env) ?? (env['BATON_ROOT_KEY'] || undefined))
       : undefined)
-  if (!key)
-    throw new Mistake(
-      url.every((address) => isLoopback(address))
-        ? 'No API key found: pass --key, set BATON_KEY, ' +
-            `or run this command where a server stores its owner key (${keyFiles(env)[0]}). ` +
-            'Start a server with: npm start'
-        : `No API key found for ${url.join(', ')}: pass --key, set BATON_KEY, ` +
-            `or store a key with: baton profile set <name> --server ${url.join(',')} --key <key>`,
-    )
   return {
     url,
-    key,
+    ...(key && { key }),
     project: flags.project ?? (env['BATON_PROJECT'] || stored?.project || 'default'),
   }
 }
@@ -168,3 +186,22 @@ function ownerKey(env: Environment): string | undefined {
 /** Creates a client for the connection that a command's flags select. */
 export const clientFor = (command: Command, env: Environment): Client =>
   client(connectionOf(command.optsWithGlobals(), env))
+
+/**
+ * Maximum number of attempts per request of a long command after the service has answered it. They
+ * take about a minute, which is longer than a restart of the service.
+ */
+const RECONNECT_TRIES = 20
+/**
+ * Returns the options of a client for a command that sends many requests, or a large one: it
+ * outlasts a restart of the service, and says that it waits.
+ */
+export const outlastingRestarts = ({
+  note,
+}: Pick<Shell, 'note'>): Pick<ClientOptions, 'reconnectTries' | 'onUnavailable'> => ({
+  reconnectTries: RECONNECT_TRIES,
+  onUnavailable: ({ message }) => note(`(${message.replace(/\.$/, '')}; trying again)`),
+})
+/** Creates a client like `clientFor`, for a command that sends many requests, or a large one. */
+export const longClientFor = (command: Command, shell: Shell): Client =>
+  client({ ...connectionOf(command.optsWithGlobals(), shell.env), ...outlastingRestarts(shell) })

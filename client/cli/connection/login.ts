@@ -8,7 +8,7 @@ import type { Command } from 'commander'
 import { DEVICE_GRANT, unauthenticated } from '../../../protocol/access/unauthenticated-rows.ts'
 import { routeOf } from '../../../protocol/contract.ts'
 import { client } from '../../client.ts'
-import { BatonError } from '../../errors.ts'
+import { BatonError, unreachableError } from '../../errors.ts'
 import { type Environment, Mistake } from '../mistake.ts'
 import type { Shell } from '../shell.ts'
 import { addressesOf, serverOf } from './connection.ts'
@@ -217,7 +217,7 @@ async function post(
       body: new URLSearchParams(fields).toString(),
     })
   } catch (error) {
-    throw new BatonError(0, 'unreachable', `${url} does not respond: ${(error as Error).message}`)
+    throw unreachableError(url, error)
   }
   const answer = (await response.json().catch(() => undefined)) as Answer | undefined
   if (typeof answer !== 'object' || answer === null)

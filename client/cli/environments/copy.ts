@@ -19,7 +19,7 @@ import type { InvokeResult } from '../../../protocol/actions/rows.ts'
 import { api } from '../../../protocol/api.ts'
 import { resultSizes } from '../../../protocol/environments/result-sizes.ts'
 import type { Transport } from '../../transport.ts'
-import { clientFor, connected } from '../connection/connection.ts'
+import { connected, longClientFor } from '../connection/connection.ts'
 import { DeferredSignal, deleteOnSignal } from '../files/part-file.ts'
 import { Mistake } from '../mistake.ts'
 import type { Shell } from '../shell.ts'
@@ -60,7 +60,7 @@ export function addCopy(parent: Command, shell: Shell): void {
   command.action(
     shell.guarded(async (from: string, to: string) => {
       const [source, target] = [copyEnd(from), copyEnd(to)]
-      const { transport } = clientFor(command, shell.env)
+      const { transport } = longClientFor(command, shell)
       if ('file' in source && 'env' in target)
         await upload(await remote(transport, target.env), source.file, target.path, shell)
       else if ('env' in source && 'file' in target)

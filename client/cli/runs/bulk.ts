@@ -10,7 +10,7 @@ import {
   BulkByFilter,
   type BulkByFilterResult,
 } from '../../../protocol/runs/bulk.ts'
-import { clientFor, connected } from '../connection/connection.ts'
+import { connected, longClientFor } from '../connection/connection.ts'
 import { givenFields, optionOf } from '../derived.ts'
 import { fieldsOf } from '../fields.ts'
 import { Mistake } from '../mistake.ts'
@@ -54,7 +54,7 @@ export function addRunBulk(program: Command, shell: Shell): void {
       const flags = command.opts<Flags>()
       if (flags.json && !flags.preview && !flags.yes)
         throw new Mistake('--json requires --preview or --yes.')
-      const { transport } = clientFor(command, shell.env)
+      const { transport } = longClientFor(command, shell)
       const filter = givenFields(fields, command.opts())
       const ask = async (more: Pick<BulkByFilter, 'after' | 'preview'>) =>
         (await transport.call(api['run.bulk'], {

@@ -8,7 +8,7 @@ import { chmodSync, createWriteStream, realpathSync, renameSync, rmSync, statSyn
 import { type Command, Option } from 'commander'
 import { api } from '../../../protocol/api.ts'
 import type { TableRow } from '../../../protocol/tables/schema.ts'
-import { clientFor, connected } from '../connection/connection.ts'
+import { connected, longClientFor } from '../connection/connection.ts'
 import { parseJson } from '../fields.ts'
 import { deleteOnSignal } from '../files/part-file.ts'
 import { Mistake } from '../mistake.ts'
@@ -56,7 +56,7 @@ export function addExport(parent: Command, shell: Shell): void {
     shell.guarded(async (name: string, target: string | undefined) => {
       const file = target === '-' ? undefined : target
       const flags = command.opts<Flags>()
-      const { transport } = clientFor(command, shell.env)
+      const { transport } = longClientFor(command, shell)
       const filter = flags.filter === undefined ? undefined : parseJson('the filter', flags.filter)
       if (filter && 'fault' in filter) throw new Mistake(`${filter.fault}.`)
       const table = await findTable(transport, name)

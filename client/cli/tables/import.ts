@@ -10,7 +10,7 @@ import type { ColumnType, Table } from '../../../protocol/tables/schema.ts'
 import { typeNames } from '../../../protocol/tables/values.ts'
 import { closest } from '../../suggest.ts'
 import type { Transport } from '../../transport.ts'
-import { clientFor, connected } from '../connection/connection.ts'
+import { connected, longClientFor } from '../connection/connection.ts'
 import { standardInput } from '../files/standard-input.ts'
 import { Mistake } from '../mistake.ts'
 import type { Shell } from '../shell.ts'
@@ -59,7 +59,7 @@ export function addImport(parent: Command, shell: Shell): void {
     )
   command.action(
     shell.guarded(async (name: string, file: string) => {
-      const { transport } = clientFor(command, shell.env)
+      const { transport } = longClientFor(command, shell)
       await importFile(transport, name, file, command.opts<Flags>(), shell)
     }),
   )

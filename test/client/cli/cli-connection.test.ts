@@ -7,7 +7,7 @@ import { statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Command } from 'commander'
 import t from 'tap'
-import { connectionOf } from '../../../client/cli/connection/connection.ts'
+import { connectionOf, workerConnectionOf } from '../../../client/cli/connection/connection.ts'
 import { addProfiles } from '../../../client/cli/connection/profile.ts'
 import { profileFile, readProfiles, saveProfile } from '../../../client/cli/connection/profiles.ts'
 
@@ -114,4 +114,14 @@ t.test('profiles are listed in the requested format, without their keys', async 
   t.equal(await listed('-o', 'field=name'), 'work\nhome')
   t.match(await listed(), /^\* work {2}https:\/\/a.example {2}shop {2}bat_1234…\n {2}home /)
   await t.rejects(listed('-o', 'csv'), /Allowed choices/)
+})
+
+t.test('a worker may have no key on this machine', async (t) => {
+  const folder = t.testdir({ with: files, without: {} })
+  const env = { BATON_CONFIG: join(folder, 'none.json'), BATON_DATA: join(folder, 'without') }
+  t.strictSame(workerConnectionOf({}, env), { url: ['http://127.0.0.1:8080'], project: 'default' })
+  t.throws(() => connectionOf({}, env), { message: /No API key found/ })
+  const server = 'https://baton.example.org'
+  t.throws(() => workerConnectionOf({ server }, env), { message: /No API key found for https/ })
+  t.equal(workerConnectionOf({}, { ...env, BATON_DATA: join(folder, 'with') }).key, 'bat_root')
 })

@@ -157,6 +157,26 @@ t.test('a principal is found by its name on a later page', async (t) => {
   )
 })
 
+t.test('a principal is found by its name on an older service without pages', async (t) => {
+  const transport = new Transport({
+    url: 'http://a.test',
+    key: 'k',
+    fetch: (async (url: string) => {
+      const { pathname, searchParams } = new URL(url)
+      if (!pathname.endsWith('/principals')) return Response.json({ items: [], has_more: false })
+      const details = { fields: [{ field: 'include', message: 'is not a known parameter' }] }
+      const error = { code: 'bad_request', message: 'include', details }
+      return searchParams.has('include')
+        ? Response.json({ error }, { status: 400 })
+        : Response.json({ items: [{ id: 'svc_1', name: 'first' }] })
+    }) as typeof fetch,
+  })
+  const list = (principal_id: string) =>
+    resolveNames(transport, 'assignment.list', api['assignment.list'], { principal_id })
+  t.strictSame(await list('first'), { principal_id: 'svc_1' })
+  await t.rejects(list('frist'), { name: 'Mistake', message: /Did you mean "first"/ })
+})
+
 /** Returns the completion script of a program for a shell. */
 async function completionOf(shell: string, program = new Command('baton')): Promise<string> {
   const printed: string[] = []

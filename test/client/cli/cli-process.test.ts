@@ -1,7 +1,7 @@
 /** The command line as a process whose standard streams fail. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, openSync, readdirSync, watch } from 'node:fs'
+import { existsSync, openSync, readdirSync, readFileSync, watch } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -148,3 +148,36 @@ t.test('the usage is printed without an error if nothing reads it', async (t) =>
   const [notes, [code]] = await Promise.all([text(child.stderr), once(child, 'exit')])
   t.strictSame([code, notes], [0, ''])
 })
+
+t.test(
+  'a field is read from a pipe that is written later',
+  {
+    skip: !existsSync('/proc/self/syscall'),
+  },
+  async (t) => {
+    const [server, received] = [createServer(), [] as unknown[]]
+    server.on('request', async (request, answer) => {
+      received.push(JSON.parse(await text(request)))
+      answer.writeHead(202, { 'content-type': 'application/json' }).end('{}')
+    })
+    await new Promise<void>((ready) => server.listen(0, '127.0.0.1', ready))
+    t.teardown(() => {
+      server.closeAllConnections()
+      server.close()
+    })
+    const BATON_URL = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    const child = spawn(
+      process.execPath,
+      [...programArguments(), 'run', 'signal', 'run_1', '--name', 'go', '--payload', '@-'],
+      { env: { ...process.env, BATON_URL, BATON_KEY: 'bat_k' }, stdio: ['pipe', 'ignore', 'pipe'] },
+    )
+    const notes = text(child.stderr)
+    const ended = once(child, 'exit')
+    // The program waits for standard input in a system call whose first argument is 0.
+    const isReading = () => /^\d+ 0x0 /.test(readFileSync(`/proc/${child.pid}/syscall`, 'utf8'))
+    while (child.exitCode === null && !isReading()) await new Promise(setImmediate)
+    child.stdin.on('error', () => {}).end('{"n":1}')
+    t.equal((await ended)[0], 0, await notes)
+    t.strictSame(received, [{ name: 'go', payload: { n: 1 } }])
+  },
+)

@@ -179,3 +179,60 @@ t.test('a file that cannot be written is a mistake, before bytes are sent', asyn
   }
   t.ok(statSync(pipe).isFIFO(), 'a pipe or device is not replaced')
 })
+
+t.test('a field of a reply without a body does not exist', async (t) => {
+  const baton = await commandsTo(t, (_, answer) => void answer.writeHead(204).end())
+  const { code, out, notes } = await baton(['run', 'cancel', 'run_1', '-o', 'field=status'])
+  t.strictSame([code, out], [1, ''])
+  t.equal(notes, 'Done.\nThe response has no field status.')
+  t.match(await baton(['run', 'cancel', 'run_1', '-o', 'json']), { code: 0, notes: 'Done.' })
+})
+
+t.test('an import outlasts a restart of the service, and says so', async (t) => {
+  // The pauses between attempts have a jitter, so they are no whole numbers.
+  const wait = globalThis.setTimeout
+  t.intercept(globalThis, 'setTimeout', {
+    value: (run: () => void, ms = 0, ...given: []) =>
+      wait(run, Number.isInteger(ms) ? ms : 0, ...given),
+  })
+  const schema = { identity_column: 'k', columns: [{ name: 'k', type: 'string' }] }
+  let [answered, failed] = [0, 0]
+  const baton = await commandsTo(t, ({ method }, answer) => {
+    if (method === 'GET')
+      return void answer.end(JSON.stringify({ items: [{ id: 'tbl_1', name: 'orders', schema }] }))
+    if (failed++ < 10) return void answer.writeHead(503).end('{}')
+    answered++
+    answer.end('{"items":[]}')
+  })
+  const file = join(t.testdir({ 'orders.csv': 'k\na\nb\n' }), 'orders.csv')
+  const { code, notes } = await baton(['table', 'import', 'orders', file])
+  t.strictSame([code, answered], [0, 1], notes)
+  t.equal(notes.match(/503 .*trying again/g)?.length, 1, notes)
+  t.match(notes, 'Wrote 2 rows to the table orders.')
+})
+
+t.test('the remark about an empty list repeats the filters as they were given', async (t) => {
+  const baton = await commandsTo(t, (_, answer) => void answer.end('{"items":[],"has_more":false}'))
+  const { notes } = await baton([
+    'table',
+    'query',
+    'tbl_01JZ3M0Q0R8XG4V2T6Y9ABCDEF',
+    '--filter',
+    '{"a":[1]}',
+  ])
+  t.equal(notes, 'table.query returned no results for --filter {"a":[1]}.')
+})
+
+t.test('a list of which only a part is printed says so', async (t) => {
+  const page = { items: [{ id: 'run_1' }], has_more: true, next_cursor: 'c1' }
+  const baton = await commandsTo(t, (_, answer) => void answer.end(JSON.stringify(page)))
+  for (const format of ['field=id', 'table', 'wide']) {
+    const { out, notes } = await baton(['run', 'list', '-o', format])
+    t.match(out, 'run_1')
+    t.equal(notes, 'There are more results: repeat the command with --cursor c1', format)
+  }
+  for (const format of ['json', 'yaml'])
+    t.match(await baton(['run', 'list', '-o', format]), { out: 'c1', notes: '' })
+  const { notes } = await baton(['call', 'run.list', '-o', 'field=id'])
+  t.equal(notes, 'There are more results: repeat the command with --set cursor=c1')
+})

@@ -368,3 +368,16 @@ t.test('`apply` reports a missing file before a missing terminal', async (t) => 
   await run('apply', '-f', '/no/such/file')
   t.match(errors, [{ name: 'Mistake', message: '/no/such/file does not exist.' }])
 })
+
+t.test('`streams` names the form of a topic without its id, or with one too many', async (t) => {
+  for (const [topic, message] of [
+    ['run', /The topic run needs an id: run=<id>\./],
+    ['channel=', /The topic channel needs an id: channel=<id>\./],
+    ['runs=run_1', /The topic runs has no id\./],
+    ['ruins', /It must begin with one of: run, runs, /],
+  ] as const)
+    await t.rejects(program().run('streams', topic, '--key', 'k'), {
+      code: 'commander.invalidArgument',
+      message,
+    })
+})

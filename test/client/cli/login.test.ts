@@ -135,3 +135,15 @@ t.test('a logout revokes the token and removes the profile', async (t) => {
   t.match(key.errors, [{ name: 'Mistake', message: /contains a service key/ }])
   t.ok(readProfiles(key.env).profiles['ci'], 'a key of a service stays')
 })
+
+t.test('a login to a server that does not respond names the cause', async (t) => {
+  const cause = new Error('connect ECONNREFUSED 127.0.0.1:1')
+  const it = scene(t, Object.assign(new TypeError('fetch failed'), { cause }))
+  await it.run('login', '--server', 'http://127.0.0.1:1')
+  t.match(it.errors, [
+    {
+      code: 'unreachable',
+      message: 'http://127.0.0.1:1 does not respond: connect ECONNREFUSED 127.0.0.1:1',
+    },
+  ])
+})

@@ -119,3 +119,14 @@ t.test('a worker without actions claims no jobs, and returns one that it receive
   peer().acknowledge()
   t.match(await worker.drain(), { reason: 'drained' })
 })
+
+t.test('a worker without a key sends no credential', async (t) => {
+  for (const [key, headers] of [
+    ['', {}],
+    ['bat_k', { authorization: 'Bearer bat_k' }],
+  ] as const) {
+    const { worker, peer } = stand({ key, actions: {} })
+    void worker.start()
+    t.strictSame(peer().headers, headers)
+  }
+})
