@@ -201,7 +201,7 @@ async function open(seed: number, plant?: Plant, from?: ToyWorld): Promise<Store
       async query(name, input = {}) {
         const run = blueprintQueries[name]
         assert(run, `${name} is a query of blueprints`)
-        const found = await run({ ...edge, project: PROJECT, input } as never)
+        const found = await run({ ...edge, caller, project: PROJECT, input } as never)
         return isRefusal(found) ? found : { body: found as Body }
       },
     }

@@ -17,7 +17,7 @@ t.test('the chat page reaches only the modules that it needs', async (t) => {
   ])
     t.ok(addresses.includes(address), address)
   const expected = [
-    /^\/modules\/client\/(chat\/|transcript|http\.ts|watchdog\.ts)/,
+    /^\/modules\/client\/(chat\/|transcript|http\.ts|isolate\.ts|watchdog\.ts)/,
     /^\/modules\/protocol\/(sessions\/|artifacts\/reference\.ts|environments\/result-sizes\.ts)/,
     /^\/modules\/protocol\/interactions\/question\.ts$/,
     /^\/modules\/packages\/(eventsource-parser|marked)\//,

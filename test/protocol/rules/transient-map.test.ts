@@ -1,6 +1,7 @@
 /** A map whose removed values are not kept in memory by its former hash tables. */
 import { deepEqual, equal } from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
+import { pathToFileURL } from 'node:url'
 import fc from 'fast-check'
 import t from 'tap'
 import { TransientMap } from '../../../protocol/rules/transient-map.ts'
@@ -74,7 +75,7 @@ t.test('entries may be removed during an iteration', (t) => {
 function promoted(map: string, value: string): number {
   const program = `
     import { GCProfiler } from 'node:v8'
-    import { TransientMap } from '${import.meta.resolve('../../../protocol/rules/transient-map.ts')}'
+    import { TransientMap } from '${pathToFileURL('protocol/rules/transient-map.ts')}'
     const map = ${map}
     const profiler = new GCProfiler()
     for (let n = 0; n < 400_000; n++) {
