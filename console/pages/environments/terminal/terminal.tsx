@@ -1,5 +1,5 @@
 /** A terminal in an environment. It is closed when the user leaves the page. */
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { requestOf } from '../../../api/client.ts'
 import { Button } from '../../../design/button.tsx'
 import { Empty, Notice } from '../../../design/states.tsx'
@@ -33,7 +33,10 @@ export function TerminalPart({
   const controls = useRef<HTMLDivElement>(null)
   const screen = useRef<TerminalScreen | undefined>(undefined)
   const live = state.is === 'opening' || state.is === 'open'
-  useEffect(() => (live ? guardLeaving(() => text.leaving, { tabs: false }) : undefined), [live])
+  useLayoutEffect(
+    () => (live ? guardLeaving(() => text.leaving, { tabs: false }) : undefined),
+    [live],
+  )
   const close = (): void => {
     screen.current?.close()
     screen.current = undefined

@@ -1,5 +1,5 @@
 /** The dialog of an action on many runs: preview, progress and result. */
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { Run } from '../../../../protocol/runs/schema.ts'
 import { ApiError, type CallReply, call } from '../../../api/client.ts'
 import { Button } from '../../../design/button.tsx'
@@ -55,7 +55,7 @@ export function BulkDialog({
   const [state, setState] = useState<'asking' | 'acting' | 'ended' | 'stopped'>('asking')
   const abort = useRef(new AbortController())
   // A reload would stop the action before it has reached the remaining runs.
-  useEffect(() => guardUnload(() => state === 'acting'), [state])
+  useLayoutEffect(() => guardUnload(() => state === 'acting'), [state])
   useEffect(() => {
     if ('runs' in object) {
       const fitting = object.runs.filter(({ status }) =>

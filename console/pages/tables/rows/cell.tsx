@@ -1,5 +1,5 @@
 /** The editor of one cell. */
-import { useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
+import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { Column } from '../../../../protocol/tables/schema.ts'
 import { ApiError } from '../../../api/client.ts'
 import { showError } from '../../../design/notify.ts'
@@ -35,7 +35,7 @@ export function CellEditor({
   /** Whether the edit is being stored or has ended, so that it cannot be stored or cancelled. */
   const busy = useRef(false)
   const id = useId()
-  useEffect(() => guardUnload(() => value !== initial), [value])
+  useLayoutEffect(() => guardUnload(() => value !== initial), [value])
   // The focus is set synchronously, so the next key press reaches the field.
   useLayoutEffect(() => {
     field.current?.focus({ preventScroll: true })
