@@ -134,20 +134,27 @@ t.test('names are resolved to ids', async (t) => {
   )
 })
 
+/** Creates a transport whose service answers lists of principals with `reply`, and others empty. */
+const withPrincipals = (reply: (parameters: URLSearchParams) => Response): Transport =>
+  new Transport({
+    url: 'http://a.test',
+    key: 'k',
+    fetch: (async (url: string) => {
+      const { pathname, searchParams } = new URL(url)
+      return pathname.endsWith('/principals')
+        ? reply(searchParams)
+        : Response.json({ items: [], has_more: false })
+    }) as typeof fetch,
+  })
+
 t.test('a principal is found by its name on a later page', async (t) => {
   const pages = [
     { items: [{ id: 'svc_1', name: 'first' }], has_more: true, next_cursor: 'c1' },
     { items: [{ id: 'svc_2', name: 'second' }], has_more: false },
   ]
-  const transport = new Transport({
-    url: 'http://a.test',
-    key: 'k',
-    fetch: (async (url: string) => {
-      const { pathname, searchParams } = new URL(url)
-      if (!pathname.endsWith('/principals')) return Response.json({ items: [], has_more: false })
-      t.equal(searchParams.get('include'), 'next_cursor')
-      return Response.json(pages[searchParams.get('cursor') === 'c1' ? 1 : 0])
-    }) as typeof fetch,
+  const transport = withPrincipals((searchParams) => {
+    t.equal(searchParams.get('include'), 'next_cursor')
+    return Response.json(pages[searchParams.get('cursor') === 'c1' ? 1 : 0])
   })
   t.strictSame(
     await resolveNames(transport, 'assignment.list', api['assignment.list'], {
@@ -158,18 +165,12 @@ t.test('a principal is found by its name on a later page', async (t) => {
 })
 
 t.test('a principal is found by its name on an older service without pages', async (t) => {
-  const transport = new Transport({
-    url: 'http://a.test',
-    key: 'k',
-    fetch: (async (url: string) => {
-      const { pathname, searchParams } = new URL(url)
-      if (!pathname.endsWith('/principals')) return Response.json({ items: [], has_more: false })
-      const details = { fields: [{ field: 'include', message: 'is not a known parameter' }] }
-      const error = { code: 'bad_request', message: 'include', details }
-      return searchParams.has('include')
-        ? Response.json({ error }, { status: 400 })
-        : Response.json({ items: [{ id: 'svc_1', name: 'first' }] })
-    }) as typeof fetch,
+  const transport = withPrincipals((searchParams) => {
+    const details = { fields: [{ field: 'include', message: 'is not a known parameter' }] }
+    const error = { code: 'bad_request', message: 'include', details }
+    return searchParams.has('include')
+      ? Response.json({ error }, { status: 400 })
+      : Response.json({ items: [{ id: 'svc_1', name: 'first' }] })
   })
   const list = (principal_id: string) =>
     resolveNames(transport, 'assignment.list', api['assignment.list'], { principal_id })

@@ -2,12 +2,22 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, openSync, readdirSync, readFileSync, watch } from 'node:fs'
-import { createServer } from 'node:http'
+import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { programArguments } from '../../../nodes/commands/child.ts'
+
+/** Starts a server and returns its address. The server is stopped after the test. */
+async function listen(t: Test, server: Server): Promise<string> {
+  await new Promise<void>((ready) => server.listen(0, '127.0.0.1', ready))
+  t.teardown(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
 
 t.test('output to a full disk is a mistake', { skip: !existsSync('/dev/full') }, async (t) => {
   const child = spawn(process.execPath, [...programArguments(), 'completion', 'bash'], {
@@ -66,12 +76,7 @@ t.test('an interrupted copy to an environment leaves no incomplete file', async 
     answer.setHeader('content-type', 'application/json')
     answer.end(JSON.stringify({ status: 'completed', output: {} }))
   })
-  await new Promise<void>((ready) => server.listen(0, '127.0.0.1', ready))
-  t.teardown(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  const BATON_URL = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const BATON_URL = await listen(t, server)
   const file = join(t.testdir({ big: 'x'.repeat(1_000_000) }), 'big')
   const target = 'env_01JZ3M0Q0R8XG4V2T6Y9ABCDEF:big'
   const child = spawn(
@@ -99,12 +104,7 @@ t.test('the error of a run cannot control the terminal', async (t) => {
     answer.setHeader('content-type', 'application/json')
     answer.end(JSON.stringify({ preview: { count: 1, runs: [run] }, results: [], next: null }))
   })
-  await new Promise<void>((ready) => server.listen(0, '127.0.0.1', ready))
-  t.teardown(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  const BATON_URL = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const BATON_URL = await listen(t, server)
   const child = spawn(
     process.execPath,
     [...programArguments(), 'run', 'bulk', 'retry', '--preview', '--key', 'bat_k'],
@@ -160,12 +160,7 @@ t.test(
       received.push(JSON.parse(await text(request)))
       answer.writeHead(202, { 'content-type': 'application/json' }).end('{}')
     })
-    await new Promise<void>((ready) => server.listen(0, '127.0.0.1', ready))
-    t.teardown(() => {
-      server.closeAllConnections()
-      server.close()
-    })
-    const BATON_URL = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    const BATON_URL = await listen(t, server)
     const child = spawn(
       process.execPath,
       [...programArguments(), 'run', 'signal', 'run_1', '--name', 'go', '--payload', '@-'],
